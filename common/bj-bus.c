@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-bus.h"
+
+#include <gio/gunixfdlist.h>
+#include <unistd.h>
+
+static GDBusConnection *
+connect_address (const char *spec, GCancellable *cancellable, GError **error)
+{
+  if (g_str_equal (spec, "session"))
+    return g_bus_get_sync (G_BUS_TYPE_SESSION, cancellable, error);
+  if (g_str_equal (spec, "system"))
+    return g_bus_get_sync (G_BUS_TYPE_SYSTEM, cancellable, error);
+  return g_dbus_connection_new_for_address_sync (
+      spec, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL,
+      cancellable, error);
+}
+
+GDBusConnection *
+bj_bus_connect (const char *spec, GCancellable *cancellable, GError **error)
+{
+  GDBusConnection *connection;
+
+  if (spec == NULL)
+    spec = g_getenv ("BELLJAR_BUS");
+  if (spec == NULL || *spec == '\0')
+    spec = "system";
+  connection = connect_address (spec, cancellable, error);
+  if (connection == NULL)
+    g_prefix_error (error, "Connecting to the bus “%s”: ", spec);
+  else
+    g_dbus_connection_set_exit_on_close (connection, FALSE);
+  return connection;
+}
+
+GDBusConnection *
+bj_bus_peer_from_fd (int fd, gboolean server, GError **error)
+{
+  GDBusConnectionFlags flags = G_DBUS_CONNECTION_FLAGS_DELAY_MESSAGE_PROCESSING;
+  g_autoptr(GSocket) socket = g_socket_new_from_fd (fd, error);
+  g_autoptr(GSocketConnection) stream = NULL;
+  g_autofree char *guid = NULL;
+
+  if (socket == NULL)
+    {
+      close (fd);
+      return NULL;
+    }
+  stream = g_socket_connection_factory_create_connection (socket);
+  if (server)
+    {
+      flags |= G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_SERVER | G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_ALLOW_ANONYMOUS;
+      guid = g_dbus_generate_guid ();
+    }
+  else
+    flags |= G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT;
+  return g_dbus_connection_new_sync (G_IO_STREAM (stream), guid, flags, NULL, NULL, error);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-caller.h"
+#include "bj-context.h"
+
+G_BEGIN_DECLS
+
+/* All sessions: starts them, exports them, ends them, and puts in order at start what a crash left. Main loop only. */
+#define BJ_TYPE_SESSION_MANAGER (bj_session_manager_get_type ())
+G_DECLARE_FINAL_TYPE (BjSessionManager, bj_session_manager, BJ, SESSION_MANAGER, GObject)
+
+BjSessionManager *bj_session_manager_new (BjContext *context);
+
+/**
+ * bj_session_manager_load:
+ * Exports the sessions of the store, compares the journal with reality: live machines are adopted (on-stop = keep) or
+ * removed with all that belongs to them, and the log and the session's report say so. Blocks; before the bus name is taken.
+ */
+gboolean bj_session_manager_load (BjSessionManager *self, GError **error);
+
+/**
+ * bj_session_manager_start:
+ * @task: (nullable): %NULL for a session without a sub-agent
+ * @options: a{sv} as in RunTask or OpenSession
+ *
+ * Returns: (transfer full): object path, or %NULL
+ */
+char *bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const char *task, GVariant *options,
+                                GError **error);
+
+/** bj_session_manager_get_owner: @owner: (out): uid. Returns: whether there is such a session */
+gboolean bj_session_manager_get_owner (BjSessionManager *self, const char *path, uid_t *owner);
+
+/** bj_session_manager_wait_async: Ends when the session has ended or after @timeout_ms. Main loop is not blocked. */
+void bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint timeout_ms,
+                                    GAsyncReadyCallback callback, gpointer user_data);
+gboolean bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *result, char **outcome, char **report,
+                                         GError **error);
+
+guint bj_session_manager_count_using_image (BjSessionManager *self, const char *image);
+guint bj_session_manager_count_on_project (BjSessionManager *self, const char *project);
+/** bj_session_manager_get_budget: Returns: (transfer full): a{sv} for Manager.Budget */
+GVariant *bj_session_manager_get_budget (BjSessionManager *self);
+
+/** bj_session_manager_shutdown_async: Ends every session, or leaves it for adoption, as configured. */
+void bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback callback, gpointer user_data);
+gboolean bj_session_manager_shutdown_finish (BjSessionManager *self, GAsyncResult *result, GError **error);
+
+/* signal "changed": a session began or ended; properties of images and projects follow from it */
+
+G_END_DECLS

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-engine.h"
+
+G_BEGIN_DECLS
+
+/*
+ * belljar.conf, a keyfile. An unknown group or key or a bad value is an error that names file, line and key.
+ * A missing file means all defaults.
+ */
+typedef struct
+{
+  char *model_url;   /* [model] url, default http://127.0.0.1:11434 */
+  char *model_name;  /* [model] name, "" when none is set */
+  GStrv model_allow; /* [model] allow, default: only model_name */
+  int model_vision;  /* [model] vision: 1, 0, or -1 to ask the server */
+  char *engine_uri;  /* [engine] uri, NULL: embedded */
+  BjAccelerator accelerator;
+  guint sessions;       /* [limits] sessions, default 4 */
+  guint memory_mib;     /* [limits] memory-mib: one machine's default, 1024 */
+  guint cpus;           /* [limits] cpus, default 2 */
+  guint steps;          /* [limits] steps, default 200 */
+  guint wall_clock_s;   /* [limits] wall-clock, "20m", "1h", "90" (seconds); default 1200 */
+  guint64 output_bytes; /* [limits] output-bytes, default 64 KiB, of each stream of one command */
+  guint idle_s;         /* [limits] idle, default 600 */
+  guint park_after_s;   /* [limits] park-after, default 900 */
+  guint pool_size;      /* [pool] size, default 0 */
+  GStrv resolvers;      /* [network] resolvers, default 9.9.9.9 and 149.112.112.112 */
+  char *image_default;  /* [images] default, NULL: the first one built */
+  char *mirror;         /* [images] mirror, NULL: the host's */
+  char *project_backend; /* [projects] backend: only "none" in this version */
+  guint64 project_quota; /* [projects] quota, bytes, "64M"; 0 none */
+  char *publish_remote;     /* [publish] remote */
+  char *publish_token_file; /* [publish] token-file */
+  gboolean keep_sessions;   /* [sessions] on-stop = end|keep: what SIGTERM does to them, default end */
+} BjConfig;
+
+/** bj_config_load: @path: (nullable): %NULL or a missing default file means defaults; a named file must exist */
+BjConfig *bj_config_load (const char *path, gboolean must_exist, GError **error);
+void bj_config_free (BjConfig *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjConfig, bj_config_free)
+
+/** bj_config_parse_duration: "90", "20m", "2h", "1d" to seconds; for the command too */
+gboolean bj_config_parse_duration (const char *text, guint *seconds, GError **error);
+/** bj_config_parse_size: "64M", "2G", plain bytes */
+gboolean bj_config_parse_size (const char *text, guint64 *bytes, GError **error);
+
+G_END_DECLS

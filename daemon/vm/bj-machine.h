@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-engine.h"
+#include "bj-guest.h"
+
+G_BEGIN_DECLS
+
+/*
+ * One throwaway machine: overlay, libvirt domain, share, guest channel. Every function blocks (worker threads only).
+ * A machine object does not end its machine when it is freed: bj_machine_destroy() does.
+ */
+#define BJ_TYPE_MACHINE (bj_machine_get_type ())
+G_DECLARE_FINAL_TYPE (BjMachine, bj_machine, BJ, MACHINE, GObject)
+
+typedef struct
+{
+  char *id;       /* [a-z0-9-]{1,16}, unique in the engine; the domain is called "bj-ID" */
+  guint slot;     /* below BJ_MACHINE_SLOTS, unique while the machine lives: uid, MAC and so on follow from it */
+  char *run_dir;  /* made with mode 0700 for the machine's uid: overlay.qcow2, sockets, console.log */
+  char *base;     /* qcow2 of the frozen image, read-only */
+  char *kernel;   /* (nullable): for a direct boot */
+  char *initrd;   /* (nullable) */
+  char *cmdline;  /* (nullable) */
+  char *hostname; /* set in the guest */
+  guint memory_mib;
+  guint cpus;
+  gboolean network; /* FALSE: no NIC at all */
+  GStrv resolvers;  /* (nullable): addresses for the guest's resolv.conf */
+  char *data_disk;  /* (nullable): raw file attached read-only as /dev/vdb (a tree's tar) */
+  gboolean share;   /* whether a share will be attached (needs shared memory) */
+  gboolean writable_base; /* no overlay: boot @base itself (smoke test of a fresh build) */
+} BjMachineSpec;
+
+BjMachineSpec *bj_machine_spec_copy (const BjMachineSpec *spec);
+void bj_machine_spec_free (BjMachineSpec *spec);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjMachineSpec, bj_machine_spec_free)
+
+typedef enum
+{
+  BJ_MACHINE_STATE_ABSENT, /* not started, or gone */
+  BJ_MACHINE_STATE_RUNNING,
+  BJ_MACHINE_STATE_PAUSED,
+  BJ_MACHINE_STATE_NO_SPACE, /* paused by QEMU because the host's disk is full */
+} BjMachineState;
+
+BjMachine *bj_machine_new (BjEngine *engine, const BjMachineSpec *spec);
+
+/** bj_machine_prepare: Makes run_dir and the overlay. */
+gboolean bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError **error);
+/** bj_machine_start: Creates the domain and lets it run. */
+gboolean bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error);
+/** bj_machine_wait_ready: Returns when the guest's agent echoed a nonce, or fails at the deadline. */
+gboolean bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancellable, GError **error);
+/** bj_machine_setup: One exec: clock, hostname, machine-id, resolv.conf. */
+gboolean bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error);
+/** bj_machine_adopt: Finds a live domain of this spec after a restart of the daemon. */
+gboolean bj_machine_adopt (BjMachine *self, GError **error);
+
+/**
+ * bj_machine_attach_share:
+ * @dir_fd: the project's working folder
+ * @uid: the project's owner: the guest's root is this uid on the host
+ * @mount_point: where the guest mounts it, for example /work/NAME
+ *
+ * Starts virtiofsd in a user namespace of its own (never as real root unless the owner is root), plugs it in, mounts it.
+ */
+gboolean bj_machine_attach_share (BjMachine *self, int dir_fd, uid_t uid, gid_t gid, const char *mount_point,
+                                  GCancellable *cancellable, GError **error);
+/** bj_machine_detach_share: Takes the share away from outside, whatever the guest does. Works on a paused machine too. */
+gboolean bj_machine_detach_share (BjMachine *self, GError **error);
+
+gboolean bj_machine_pause (BjMachine *self, GError **error);
+gboolean bj_machine_resume (BjMachine *self, GError **error);
+/** bj_machine_set_link: Plugs or unplugs the network cable. */
+gboolean bj_machine_set_link (BjMachine *self, gboolean up, GError **error);
+/** bj_machine_screenshot: Returns: (transfer full): a PNG file from the hypervisor, no agent needed */
+GBytes *bj_machine_screenshot (BjMachine *self, GError **error);
+/** bj_machine_destroy: Ends domain, virtiofsd, overlay, sockets, run_dir. Safe to repeat, also after a crash. */
+gboolean bj_machine_destroy (BjMachine *self, GError **error);
+
+BjMachineState bj_machine_get_state (BjMachine *self);
+uid_t bj_machine_get_uid (BjMachine *self);
+/** bj_machine_get_guest: (transfer none) */
+BjGuest *bj_machine_get_guest (BjMachine *self);
+
+G_END_DECLS

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include <json-glib/json-glib.h>
+
+G_BEGIN_DECLS
+
+/*
+ * The data of each kind of record. Every string parameter that a guest, a model or a person chose is untrusted: it is
+ * escaped here, once. All return (transfer full) objects.
+ */
+
+typedef struct
+{
+  const char *session;
+  const char *kind; /* task or open */
+  const char *project;
+  const char *image_name;
+  guint image_version;
+  const char *image_digest;
+  const char *baseline;      /* (nullable): commit id */
+  const char *baseline_tree; /* (nullable) */
+  const char *task;
+  const char *check_command; /* (nullable): the caller's or the project's */
+  const char *check_setup;   /* (nullable) */
+  const char *check_source;  /* (nullable): caller or project */
+  const char *const *protect;
+  gboolean check_network;
+  const char *model;
+  const char *accelerator;
+  const char *network; /* internet or none */
+  JsonObject *isolation; /* (transfer none): one entry a layer: active, proven, reason */
+  guint32 owner_uid;
+  guint steps_limit;
+  guint wall_clock_s;
+} BjSessionFacts;
+
+JsonObject *bj_record_session (const BjSessionFacts *facts);
+JsonObject *bj_record_state (const char *state);
+/** bj_record_timing: @phase: queue, overlay, clone, ready, setup, first_command, verify, commit */
+JsonObject *bj_record_timing (const char *phase, double seconds);
+
+typedef struct
+{
+  const char *tool;
+  const char *label; /* the command, as the caller wrote it */
+  int exit;          /* -1 if it did not exit */
+  int signal;
+  gboolean timed_out;
+  double duration_s;
+  GBytes *out; /* (nullable) */
+  GBytes *err; /* (nullable) */
+  guint64 out_total;
+  guint64 err_total;
+  const char *out_sha256; /* (nullable) */
+  gboolean truncated;
+  const char *failure; /* (nullable): why it could not run, for example that the guest is unreachable */
+} BjCommandFacts;
+
+JsonObject *bj_record_command (const BjCommandFacts *facts);
+/** bj_record_background: @event: start, poll, send, kill or end */
+JsonObject *bj_record_background (const char *event, guint id, const char *label, int exit, int signal);
+/** bj_record_file: @op: read, write, append; @path: bytes */
+JsonObject *bj_record_file (const char *op, const char *tool, const char *path, guint64 bytes);
+JsonObject *bj_record_screenshot (const char *file, const char *sha256, guint64 bytes);
+/** bj_record_model: one turn as the gateway saw it */
+JsonObject *bj_record_model (guint turn, const char *path, guint status, guint64 request_bytes,
+                             const char *request_sha256, guint64 response_bytes, const char *response_sha256,
+                             double duration_s, const char *error);
+/** bj_record_tree: @files_changed: (transfer none): from bj_project_store_diff() */
+JsonObject *bj_record_tree (const char *tree, JsonArray *files_changed, const char *const *warnings);
+
+typedef struct
+{
+  const char *where; /* same, fresh, baseline or protected */
+  const char *tree;
+  int exit;
+  int signal;
+  gboolean timed_out;
+  gboolean setup_failed;  /* the setup before it failed: exit is the setup's */
+  const char *failure;    /* (nullable): the machine was gone, … */
+  double duration_s;
+  GBytes *output;         /* (nullable): end of both streams */
+  gboolean network;
+  const char *command;    /* what was run */
+  const char *source;     /* caller, project or agent */
+  const char *setup;
+} BjCheckRunFacts;
+
+JsonObject *bj_record_check_run (const BjCheckRunFacts *facts);
+JsonObject *bj_record_commit (const char *commit, const char *tree, gboolean is_baseline);
+JsonObject *bj_record_warning (const char *text);
+/** bj_record_limit: @limit: steps, wall-clock, output, transcript or idle */
+JsonObject *bj_record_limit (const char *limit, guint64 value);
+JsonObject *bj_record_error (const char *error_name, const char *message);
+/** bj_record_end: @outcome: DONE, FAILED or CANCELLED */
+JsonObject *bj_record_end (const char *outcome, const char *error_name, const char *message);
+/* claimed */
+JsonObject *bj_record_text (const char *text);                                  /* note, finish */
+JsonObject *bj_record_plan (guint id, const char *text, const char *status);    /* plan */
+JsonObject *bj_record_set_check (const char *command, const char *setup);       /* set-check */
+/** bj_record_from_agent: what the agent sent with Record, made harmless: depth, sizes and strings capped and escaped */
+JsonObject *bj_record_from_agent (const char *json, GError **error);
+
+G_END_DECLS

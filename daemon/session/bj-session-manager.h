@@ -3,6 +3,8 @@
 
 #include "bj-caller.h"
 #include "bj-context.h"
+#include "bj-gateway.h"
+#include "bj-report.h"
 
 G_BEGIN_DECLS
 
@@ -10,7 +12,8 @@ G_BEGIN_DECLS
 #define BJ_TYPE_SESSION_MANAGER (bj_session_manager_get_type ())
 G_DECLARE_FINAL_TYPE (BjSessionManager, bj_session_manager, BJ, SESSION_MANAGER, GObject)
 
-BjSessionManager *bj_session_manager_new (BjContext *context);
+/** bj_session_manager_new: @key: (transfer none): signs reports; outlives the manager */
+BjSessionManager *bj_session_manager_new (BjContext *context, BjReportKey *key);
 
 /**
  * bj_session_manager_load:
@@ -37,6 +40,9 @@ void bj_session_manager_wait_async (BjSessionManager *self, const char *path, gu
                                     GAsyncReadyCallback callback, gpointer user_data);
 gboolean bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *result, char **outcome, char **report,
                                          GError **error);
+
+/** bj_session_manager_get_gateway: (transfer none): for doctor */
+BjGateway *bj_session_manager_get_gateway (BjSessionManager *self);
 
 guint bj_session_manager_count_using_image (BjSessionManager *self, const char *image);
 guint bj_session_manager_count_on_project (BjSessionManager *self, const char *project);

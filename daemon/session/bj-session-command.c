@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+#include "bj-session-command.h"
+
+#include "bj-error.h"
+#include "bj-record.h"
+#include "bj-untrusted.h"
+
+#include <string.h>
+
+#define ARGV_MAX 1024
+#define ARGV_BYTES_MAX (256 * 1024)
+#define ACTIVITY_MAX 120
+
+const char *const bj_session_environ[] = {
+  "HOME=/root",
+  "LANG=C.UTF-8",
+  "TERM=dumb",
+  "DEBIAN_FRONTEND=noninteractive",
+  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  NULL,
+};
+
+static void
+record (BjSession *self, const char *tool, const char *label, const BjExecResult *result, const GError *failure)
+{
+  BjCommandFacts facts = { .tool = tool, .label = label, .exit = -1 };
+
+  if (failure != NULL)
+    facts.failure = failure->message;
+  else
+    {
+      facts.exit = result->exit;
+      facts.signal = result->signal;
+      facts.timed_out = result->timed_out;
+      facts.duration_s = result->duration_s;
+      facts.out = result->out;
+      facts.err = result->err;
+      facts.out_total = result->out_total;
+      facts.err_total = result->err_total;
+      facts.out_sha256 = result->out_sha256;
+      facts.truncated = result->truncated;
+    }
+  bj_session_record (self, TRUE, "command", bj_record_command (&facts));
+}
+
+static gboolean
+run_in_guest (BjSession *self, const BjExec *exec, const int *stream, BjExecResult *result, GCancellable *cancellable,
+              GError **error)
+{
+  g_autoptr(BjMachine) machine = bj_session_dup_machine (self, error);
+  BjGuest *guest = machine != NULL ? bj_machine_get_guest (machine) : NULL;
+  gboolean ok;
+
+  if (machine == NULL)
+    return FALSE;
+  if (stream != NULL)
+    ok = bj_guest_exec_stream (guest, exec, stream[0], stream[1], stream[2], result, cancellable, error);
+  else
+    ok = bj_guest_exec (guest, exec, result, cancellable, error);
+  if (!ok && bj_machine_get_state (machine) == BJ_MACHINE_STATE_ABSENT)
+    bj_session_end_work (self, BJ_END_MACHINE, bj_error_get_name (BJ_ERROR_GUEST_UNREACHABLE),
+                         "The machine was gone: it was powered off or it crashed");
+  return ok;
+}
+
+gboolean
+bj_session_run_command (BjSession *self, const char *tool, const char *label, const BjExec *exec, const int *stream,
+                        BjExecResult *result, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GError) failure = NULL;
+  g_autofree char *shown = bj_untrusted_escape (label, -1, ACTIVITY_MAX);
+
+  if (!bj_session_wait_unpaused (self, error))
+    return FALSE;
+  bj_session_set_activity (self, "%s: %s", tool, shown);
+  run_in_guest (self, exec, stream, result, cancellable, &failure);
+  record (self, tool, label, result, failure);
+  bj_session_set_activity (self, "thinking");
+  if (failure == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+char *
+bj_session_join_argv (const char *const *argv)
+{
+  GString *out = g_string_new (NULL);
+
+  for (; *argv != NULL; argv++)
+    {
+      g_autofree char *quoted = g_shell_quote (*argv);
+      gboolean plain = **argv != '\0'
+                       && strspn (*argv, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == strlen (*argv);
+
+      g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", plain ? *argv : quoted);
+    }
+  return g_string_free (out, FALSE);
+}
+
+GStrv
+bj_session_dup_argv (GVariant *bytes, GError **error)
+{
+  gsize n = g_variant_n_children (bytes);
+  g_auto(GStrv) argv = NULL;
+
+  if (n == 0 || n > ARGV_MAX || g_variant_get_size (bytes) > ARGV_BYTES_MAX)
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "A command has 1 to %d arguments and at most %d bytes", ARGV_MAX,
+                    ARGV_BYTES_MAX);
+      return NULL;
+    }
+  argv = g_new0 (char *, n + 1);
+  for (gsize i = 0; i < n; i++)
+    {
+      g_autoptr(GVariant) item = g_variant_get_child_value (bytes, i);
+      gsize length;
+      const char *data = g_variant_get_fixed_array (item, &length, 1);
+
+      if (length > 0 && data[length - 1] == '\0')
+        length--;
+      if (length > 0 && memchr (data, '\0', length) != NULL)
+        {
+          bj_error_set (error, BJ_ERROR_INVALID, "Argument %" G_GSIZE_FORMAT " of the command has a NUL byte in it", i);
+          return NULL;
+        }
+      argv[i] = g_strndup (data, length);
+    }
+  if (argv[0][0] == '\0')
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "The command is empty");
+      return NULL;
+    }
+  return g_steal_pointer (&argv);
+}

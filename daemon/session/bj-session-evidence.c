@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+/* What a session leaves as proof: its transcript and its report. */
+
+#include "bj-session-private.h"
+
+#include "bj-error.h"
+#include "bj-fd.h"
+#include "bj-record.h"
+#include "bj-untrusted.h"
+
+#include <fcntl.h>
+
+#define TRANSCRIPT_MAX (64ull * 1024 * 1024)
+#define PLAN_TEXT_MAX 2000
+
+gboolean
+bj_session_open_transcript (BjSession *self, GError **error)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (self);
+  BjTranscript *transcript;
+
+  if (g_file_test (path, G_FILE_TEST_EXISTS))
+    transcript = bj_transcript_open (path, error);
+  else
+    transcript = bj_transcript_create (path, error);
+  if (transcript == NULL)
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->transcript, bj_transcript_free);
+  self->transcript = transcript;
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+void
+bj_session_record (BjSession *self, gboolean seen, const char *type, JsonObject *data)
+{
+  g_autoptr(GError) error = NULL;
+  gboolean full;
+
+  if (self->transcript == NULL)
+    {
+      json_object_unref (data);
+      return;
+    }
+  full = bj_transcript_get_length (self->transcript) > TRANSCRIPT_MAX;
+  if (full && !seen)
+    json_object_unref (data);
+  else if (!bj_transcript_append (self->transcript, seen, type, data, &error))
+    {
+      g_warning ("Session %s: its transcript cannot be written: %s", self->plan->id, error->message);
+      bj_session_end_work (self, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), error->message);
+    }
+  if (full)
+    bj_session_end_work (self, BJ_END_TRANSCRIPT, NULL, NULL);
+  g_mutex_lock (&self->lock);
+  bj_session_sync_later (self);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+bj_session_warn (BjSession *self, const char *format, ...)
+{
+  va_list args;
+  g_autofree char *text = NULL;
+
+  va_start (args, format);
+  text = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_message ("Session %s: %s", self->plan->id, text);
+  bj_session_record (self, TRUE, "warning", bj_record_warning (text));
+}
+
+void
+bj_session_note_time (BjSession *self, const char *phase, gint64 begun_us)
+{
+  double seconds = (double) (g_get_monotonic_time () - begun_us) / G_USEC_PER_SEC;
+
+  bj_session_record (self, TRUE, "timing", bj_record_timing (phase, seconds));
+}
+
+JsonArray *
+bj_session_dup_records (BjSession *self, char **head, GError **error)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (self);
+  g_auto(BjFd) fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+  if (fd < 0)
+    {
+      bj_error_set (error, BJ_ERROR_NOT_FOUND, "Session %s has no transcript yet", self->plan->id);
+      return NULL;
+    }
+  return bj_transcript_read (fd, head, NULL, error);
+}
+
+static char *
+object_to_text (JsonObject *object)
+{
+  g_autoptr(JsonNode) node = json_node_init_object (json_node_alloc (), object);
+
+  return json_to_string (node, FALSE);
+}
+
+char *
+bj_session_dup_report (BjSession *self, GError **error)
+{
+  g_autofree char *path = bj_session_dup_report_path (self);
+  g_autofree char *head = NULL;
+  g_autoptr(JsonArray) records = NULL;
+  g_autoptr(JsonObject) report = NULL;
+  char *text = NULL;
+
+  if (bj_session_is_over (self) && g_file_get_contents (path, &text, NULL, NULL))
+    return text;
+  records = bj_session_dup_records (self, &head, error);
+  if (records == NULL)
+    return NULL;
+  report = bj_report_build (records, head, error);
+  return report != NULL ? object_to_text (report) : NULL;
+}
+
+GBytes *
+bj_session_take_screenshot (BjSession *self, GError **error)
+{
+  g_autoptr(BjMachine) machine = bj_session_dup_machine (self, error);
+  g_autoptr(GBytes) png = machine != NULL ? bj_machine_screenshot (machine, error) : NULL;
+  g_autofree char *sha256 = NULL;
+  g_autofree char *file = NULL;
+  g_autofree char *path = NULL;
+  gsize size;
+  gconstpointer data;
+
+  if (png == NULL)
+    return NULL;
+  data = g_bytes_get_data (png, &size);
+  sha256 = g_compute_checksum_for_bytes (G_CHECKSUM_SHA256, png);
+  file = g_strdup_printf ("screenshots/%.16s.png", sha256);
+  path = g_build_filename (self->context->state_dir, "sessions", self->plan->id, "evidence", file, NULL);
+  if (!g_file_set_contents_full (path, data, (gssize) size, G_FILE_SET_CONTENTS_CONSISTENT, 0600, error))
+    return NULL;
+  bj_session_record (self, TRUE, "screenshot", bj_record_screenshot (file, sha256, size));
+  return g_steal_pointer (&png);
+}
+
+GVariant *
+bj_session_list_plan (BjSession *self, GError **error)
+{
+  g_auto(GVariantBuilder) list = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE ("aa{sv}"));
+  g_autoptr(GPtrArray) plan = bj_store_list_plan (self->context->store, self->plan->id, error);
+
+  if (plan == NULL)
+    return NULL;
+  for (guint i = 0; i < plan->len; i++)
+    {
+      const BjPlanRow *row = g_ptr_array_index (plan, i);
+
+      g_variant_builder_open (&list, G_VARIANT_TYPE_VARDICT);
+      g_variant_builder_add (&list, "{sv}", "id", g_variant_new_uint32 (row->id));
+      g_variant_builder_add (&list, "{sv}", "text",
+                             g_variant_new_take_string (bj_untrusted_escape (row->text, -1, PLAN_TEXT_MAX)));
+      g_variant_builder_add (&list, "{sv}", "status", g_variant_new_string (row->status));
+      g_variant_builder_close (&list);
+    }
+  return g_variant_builder_end (&list);
+}
+
+static gboolean
+write_report (BjSession *self, GError **error)
+{
+  g_autofree char *head = NULL;
+  g_autofree char *path = bj_session_dup_report_path (self);
+  g_autofree char *text = NULL;
+  g_autoptr(JsonArray) records = bj_session_dup_records (self, &head, error);
+  g_autoptr(JsonObject) report = records != NULL ? bj_report_build (records, head, error) : NULL;
+  BjVerdictFacts facts;
+
+  if (report == NULL || !bj_report_sign (report, self->key, error))
+    return FALSE;
+  bj_report_get_verdict_facts (records, &facts);
+  g_mutex_lock (&self->lock);
+  g_free (self->verdict);
+  self->verdict = g_strdup (bj_verdict_to_string (bj_verdict_decide (&facts, NULL)));
+  g_mutex_unlock (&self->lock);
+  text = object_to_text (report);
+  return g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600,
+                                   error);
+}
+
+gboolean
+bj_session_seal (BjSession *self, const char *outcome, const char *error_name, const char *message, GError **error)
+{
+  const char *state = g_str_equal (outcome, "DONE") ? "finished" : g_str_equal (outcome, "CANCELLED") ? "cancelled" : "failed";
+  gboolean ok;
+
+  bj_session_record (self, TRUE, "end", bj_record_end (outcome, error_name, message));
+  ok = write_report (self, error);
+  g_mutex_lock (&self->lock);
+  g_free (self->outcome);
+  self->outcome = g_strdup (outcome);
+  self->finished = g_get_real_time () / G_USEC_PER_SEC;
+  g_mutex_unlock (&self->lock);
+  bj_session_set_state (self, state);
+  return ok;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+#include "bj-session-manager.h"
+
+#include "bj-error.h"
+#include "bj-record.h"
+#include "bj-remove.h"
+#include "bj-session-bus.h"
+#include "bj-session-recover.h"
+#include "bj-session.h"
+#include "bj-work.h"
+#include "bj-worker.h"
+
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define FREE_MIN_BYTES (1024ull * 1024 * 1024)
+#define SHUTDOWN_MAX_S 90
+
+struct _BjSessionManager
+{
+  GObject parent_instance;
+
+  BjContext *context; /* (not owned) */
+  BjReportKey *key;   /* (not owned) */
+  BjGateway *gateway; /* (owned) */
+  GHashTable *sessions; /* (owned): object path to BjSession */
+  GPtrArray *waiters; /* (owned): BjWait, of WaitReport and of the shutdown */
+};
+
+/* Somebody who waits for one session's end, or for all (no session). */
+typedef struct
+{
+  BjSessionManager *manager; /* (not owned) */
+  GTask *task;               /* (owned) */
+  BjSession *session;        /* (owned) (nullable) */
+  guint timeout_id;
+} BjWait;
+
+G_DEFINE_FINAL_TYPE (BjSessionManager, bj_session_manager, G_TYPE_OBJECT)
+
+static guint changed_signal;
+
+static void
+bj_session_manager_finalize (GObject *object)
+{
+  BjSessionManager *self = BJ_SESSION_MANAGER (object);
+
+  g_ptr_array_unref (self->waiters);
+  g_hash_table_unref (self->sessions);
+  bj_gateway_free (self->gateway);
+  G_OBJECT_CLASS (bj_session_manager_parent_class)->finalize (object);
+}
+
+static void
+bj_session_manager_class_init (BjSessionManagerClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = bj_session_manager_finalize;
+  changed_signal = g_signal_new ("changed", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                 G_TYPE_NONE, 0);
+}
+
+static void
+bj_session_manager_init (BjSessionManager *self)
+{
+  self->sessions = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_object_unref);
+  self->waiters = g_ptr_array_new ();
+}
+
+static BjSession *
+lookup_id (BjSessionManager *self, const char *id)
+{
+  g_autofree char *path = g_strconcat ("/org/belljar1/sessions/", id, NULL);
+
+  return g_hash_table_lookup (self->sessions, path);
+}
+
+static guint
+get_uint (GVariant *info, const char *key)
+{
+  guint32 value = 0;
+
+  g_variant_lookup (info, key, "u", &value);
+  return value;
+}
+
+static const char *
+get_string (GVariant *info, const char *key)
+{
+  const char *value = "";
+
+  g_variant_lookup (info, key, "&s", &value);
+  return value;
+}
+
+/* The gateway's own account of a model turn: the transcript does not rest on the agent's word alone. */
+static void
+on_turn (const char *id, GVariant *info, gpointer data)
+{
+  BjSession *session = lookup_id (data, id);
+  guint64 sent = 0;
+  guint64 received = 0;
+  double duration = 0;
+
+  if (session == NULL || bj_session_is_over (session))
+    return;
+  g_variant_lookup (info, "request-bytes", "t", &sent);
+  g_variant_lookup (info, "response-bytes", "t", &received);
+  g_variant_lookup (info, "duration", "d", &duration);
+  bj_session_record (session, TRUE, "model",
+                     bj_record_model (get_uint (info, "turn"), get_string (info, "path"), get_uint (info, "status"), sent,
+                                      get_string (info, "request-sha256"), received, get_string (info, "response-sha256"),
+                                      duration, get_string (info, "error")));
+}
+
+BjSessionManager *
+bj_session_manager_new (BjContext *context, BjReportKey *key)
+{
+  BjSessionManager *self = g_object_new (BJ_TYPE_SESSION_MANAGER, NULL);
+
+  self->context = context;
+  self->key = key;
+  self->gateway = bj_gateway_new (context, on_turn, self);
+  return self;
+}
+
+BjGateway *
+bj_session_manager_get_gateway (BjSessionManager *self)
+{
+  return self->gateway;
+}
+
+static guint
+count_live (BjSessionManager *self, gboolean (*matches) (const BjSessionPlan *plan, const char *name), const char *name)
+{
+  GHashTableIter iter;
+  gpointer session;
+  guint n = 0;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    if (!bj_session_is_over (session) && (matches == NULL || matches (bj_session_get_plan (session), name)))
+      n++;
+  return n;
+}
+
+static gboolean
+uses_image (const BjSessionPlan *plan, const char *name)
+{
+  return plan->image != NULL && g_str_equal (plan->image->name, name);
+}
+
+static gboolean
+works_on_project (const BjSessionPlan *plan, const char *name)
+{
+  return g_strcmp0 (plan->project, name) == 0;
+}
+
+guint
+bj_session_manager_count_using_image (BjSessionManager *self, const char *image)
+{
+  return count_live (self, uses_image, image);
+}
+
+guint
+bj_session_manager_count_on_project (BjSessionManager *self, const char *project)
+{
+  return count_live (self, works_on_project, project);
+}
+
+static void
+forget_wait (BjWait *wait)
+{
+  g_ptr_array_remove_fast (wait->manager->waiters, wait);
+  g_clear_handle_id (&wait->timeout_id, g_source_remove);
+  g_clear_object (&wait->session);
+  g_object_unref (wait->task);
+  g_free (wait);
+}
+
+static void
+report_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  g_autoptr(GError) error = NULL;
+  char *report = bj_session_dup_report (data, &error);
+
+  if (report == NULL && g_error_matches (error, BJ_ERROR, BJ_ERROR_NOT_FOUND))
+    report = g_strdup ("{\"outcome\":\"IN PROGRESS\"}");
+  if (report != NULL)
+    g_task_return_pointer (task, report, g_free);
+  else
+    g_task_return_error (task, g_steal_pointer (&error));
+}
+
+static void
+answer_wait (BjWait *wait)
+{
+  if (wait->session != NULL)
+    {
+      g_task_set_task_data (wait->task, g_object_ref (wait->session), g_object_unref);
+      bj_worker_run (wait->task, report_thread);
+    }
+  else
+    g_task_return_boolean (wait->task, TRUE);
+  forget_wait (wait);
+}
+
+static gboolean
+on_wait_timeout (gpointer data)
+{
+  BjWait *wait = data;
+
+  wait->timeout_id = 0;
+  answer_wait (wait);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_over (BjSession *session, gpointer data)
+{
+  BjSessionManager *self = data;
+  guint live = count_live (self, NULL, NULL);
+
+  for (guint i = self->waiters->len; i > 0; i--)
+    {
+      BjWait *wait = g_ptr_array_index (self->waiters, i - 1);
+
+      if (wait->session == session || (wait->session == NULL && live == 0))
+        answer_wait (wait);
+    }
+  g_signal_emit (self, changed_signal, 0);
+}
+
+static void
+wait_for (BjSessionManager *self, GTask *task, BjSession *session, guint timeout_ms)
+{
+  BjWait *wait = g_new0 (BjWait, 1);
+
+  wait->manager = self;
+  wait->task = task;
+  wait->session = session != NULL ? g_object_ref (session) : NULL;
+  wait->timeout_id = g_timeout_add (timeout_ms, on_wait_timeout, wait);
+  g_ptr_array_add (self->waiters, wait);
+}
+
+void
+bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint timeout_ms, GAsyncReadyCallback callback,
+                               gpointer user_data)
+{
+  GTask *task = g_task_new (self, NULL, callback, user_data);
+  BjSession *session = g_hash_table_lookup (self->sessions, path);
+
+  g_task_set_source_tag (task, bj_session_manager_wait_async);
+  if (session == NULL)
+    {
+      g_task_return_new_error (task, BJ_ERROR, BJ_ERROR_NOT_FOUND, "There is no session %s", path);
+      g_object_unref (task);
+      return;
+    }
+  wait_for (self, task, session, bj_session_is_over (session) ? 0 : timeout_ms);
+}
+
+static char *
+read_outcome (const char *report)
+{
+  g_autoptr(JsonNode) root = json_from_string (report, NULL);
+
+  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
+    return g_strdup ("FAILED");
+  return g_strdup (json_object_get_string_member_with_default (json_node_get_object (root), "outcome", "FAILED"));
+}
+
+gboolean
+bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *result, char **outcome, char **report,
+                                GError **error)
+{
+  g_autofree char *text = g_task_propagate_pointer (G_TASK (result), error);
+
+  if (text == NULL)
+    return FALSE;
+  *outcome = read_outcome (text);
+  *report = g_steal_pointer (&text);
+  return TRUE;
+}
+
+/* Delete: end it first if need be, then remove what it left. */
+static void
+delete_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  BjSession *session = source;
+  g_autofree char *directory = bj_session_dup_dir (session, NULL);
+  g_autoptr(GError) error = NULL;
+
+  if (bj_remove_tree (directory, &error)
+      && bj_store_delete_session (bj_session_get_context (session)->store, bj_session_get_id (session), &error))
+    g_task_return_boolean (task, TRUE);
+  else
+    g_task_return_error (task, g_steal_pointer (&error));
+}
+
+static void
+on_deleted (GObject *source, GAsyncResult *result, gpointer data)
+{
+  GDBusMethodInvocation *invocation = data;
+  g_autoptr(GError) error = NULL;
+
+  if (g_task_propagate_boolean (G_TASK (result), &error))
+    bj_dbus_session_complete_delete (bj_session_get_skeleton (BJ_SESSION (source)), invocation);
+  else
+    bj_gate_return_error (invocation, error);
+}
+
+/* A session to be deleted when it is over. */
+typedef struct
+{
+  BjSessionManager *manager;         /* (owned) */
+  GDBusMethodInvocation *invocation; /* (owned) until answered */
+} BjDeletion;
+
+static void
+delete_now (BjSession *session, BjDeletion *deletion)
+{
+  g_autoptr(GTask) task = g_task_new (session, NULL, on_deleted, g_steal_pointer (&deletion->invocation));
+
+  g_signal_handlers_disconnect_by_data (session, deletion);
+  bj_session_bus_unexport (session);
+  bj_worker_run (task, delete_thread);
+  g_hash_table_remove (deletion->manager->sessions, bj_session_get_path (session));
+  g_signal_emit (deletion->manager, changed_signal, 0);
+  g_object_unref (deletion->manager);
+  g_free (deletion);
+}
+
+static void
+on_delete (BjSession *session, GDBusMethodInvocation *invocation, gpointer data)
+{
+  BjDeletion *deletion = g_new0 (BjDeletion, 1);
+
+  deletion->manager = g_object_ref (data);
+  deletion->invocation = invocation;
+  if (bj_session_is_over (session))
+    {
+      delete_now (session, deletion);
+      return;
+    }
+  g_signal_connect_after (session, "over", G_CALLBACK (delete_now), deletion);
+  bj_session_stop (session, "The session was deleted");
+  g_cancellable_cancel (bj_session_get_hurry (session));
+}
+
+static void
+add (BjSessionManager *self, BjSession *session)
+{
+  g_hash_table_insert (self->sessions, (gpointer) bj_session_get_path (session), g_object_ref (session));
+  g_signal_connect_object (session, "over", G_CALLBACK (on_over), self, 0);
+  bj_session_bus_export (session, on_delete, self);
+}
+
+static gboolean
+check_room (BjSessionManager *self, const BjSessionPlan *plan, GError **error)
+{
+  const BjConfig *config = self->context->config;
+  guint live = count_live (self, NULL, NULL);
+  struct statvfs fs;
+
+  if (live >= config->sessions)
+    return bj_error_set (error, BJ_ERROR_LIMIT, "%u sessions are running and [limits] sessions is %u: stop one or wait", live,
+                         config->sessions);
+  if (plan->project != NULL && bj_session_manager_count_on_project (self, plan->project) > 0)
+    return bj_error_set (error, BJ_ERROR_BUSY, "Another session works on the project “%s”: wait for it or stop it",
+                         plan->project);
+  if (statvfs (self->context->state_dir, &fs) == 0 && (guint64) fs.f_bavail * fs.f_frsize < FREE_MIN_BYTES)
+    return bj_error_set (error, BJ_ERROR_NO_SPACE, "Only %" G_GUINT64_FORMAT " MiB are free in %s, a session needs %llu",
+                         (guint64) fs.f_bavail * fs.f_frsize >> 20, self->context->state_dir, FREE_MIN_BYTES >> 20);
+  return TRUE;
+}
+
+char *
+bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const char *task, GVariant *options,
+                          GError **error)
+{
+  g_autoptr(BjSessionPlan) plan = bj_session_plan_new (self->context, caller, task, options, error);
+  g_autoptr(BjSession) session = NULL;
+  int slot;
+
+  if (plan == NULL || !check_room (self, plan, error))
+    return NULL;
+  slot = bj_slots_take (self->context->slots);
+  if (slot < 0)
+    {
+      bj_error_set (error, BJ_ERROR_LIMIT, "There is no free slot for another machine");
+      return NULL;
+    }
+  plan->slot = (guint) slot;
+  session = bj_session_new (self->context, g_steal_pointer (&plan), self->key);
+  bj_session_save (session);
+  add (self, session);
+  bj_session_run_async (session, self->gateway);
+  g_message ("Session %s started for uid %u", bj_session_get_id (session), caller->uid);
+  g_signal_emit (self, changed_signal, 0);
+  return g_strdup (bj_session_get_path (session));
+}
+
+gboolean
+bj_session_manager_load (BjSessionManager *self, GError **error)
+{
+  g_autoptr(GPtrArray) rows = bj_store_list_sessions (self->context->store, error);
+
+  if (rows == NULL)
+    return FALSE;
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const BjSessionRow *row = g_ptr_array_index (rows, i);
+      g_autoptr(BjSession) session = bj_session_new_from_row (self->context, row, self->key);
+
+      add (self, session);
+      if (!bj_session_is_over (session))
+        bj_session_recover (session, self->gateway);
+    }
+  return bj_session_recover_world (self->context, rows, error);
+}
+
+gboolean
+bj_session_manager_get_owner (BjSessionManager *self, const char *path, uid_t *owner)
+{
+  BjSession *session = g_hash_table_lookup (self->sessions, path);
+
+  if (session == NULL)
+    return FALSE;
+  *owner = bj_session_get_plan (session)->owner_uid;
+  return TRUE;
+}
+
+GVariant *
+bj_session_manager_get_budget (BjSessionManager *self)
+{
+  const BjConfig *config = self->context->config;
+  g_auto(GVariantBuilder) budget = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
+  guint live = count_live (self, NULL, NULL);
+
+  g_variant_builder_add (&budget, "{sv}", "sessions", g_variant_new_uint32 (config->sessions));
+  g_variant_builder_add (&budget, "{sv}", "sessions-used", g_variant_new_uint32 (live));
+  g_variant_builder_add (&budget, "{sv}", "memory-mib", g_variant_new_uint32 (config->sessions * config->memory_mib));
+  g_variant_builder_add (&budget, "{sv}", "memory-used-mib", g_variant_new_uint32 (live * config->memory_mib));
+  g_variant_builder_add (&budget, "{sv}", "cpus", g_variant_new_uint32 (config->cpus));
+  return g_variant_builder_end (&budget);
+}
+
+static gboolean
+is_kept (BjSessionManager *self, BjSession *session)
+{
+  return self->context->config->keep_sessions && bj_session_get_plan (session)->task == NULL;
+}
+
+void
+bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback callback, gpointer user_data)
+{
+  GTask *task = g_task_new (self, NULL, callback, user_data);
+  GHashTableIter iter;
+  gpointer session;
+  guint ending = 0;
+
+  g_task_set_source_tag (task, bj_session_manager_shutdown_async);
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    if (!bj_session_is_over (session) && !is_kept (self, session))
+      {
+        bj_session_stop (session, "belljard was stopped");
+        g_cancellable_cancel (bj_session_get_hurry (session));
+        ending++;
+      }
+  wait_for (self, task, NULL, ending > 0 ? SHUTDOWN_MAX_S * 1000 : 0);
+}
+
+gboolean
+bj_session_manager_shutdown_finish (BjSessionManager *self, GAsyncResult *result, GError **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}

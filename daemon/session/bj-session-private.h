@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-session.h"
+
+G_BEGIN_DECLS
+
+/* Shared by bj-session.c and bj-session-evidence.c only. */
+struct _BjSession
+{
+  GObject parent_instance;
+
+  BjContext *context; /* (not owned) */
+  BjReportKey *key;   /* (not owned) */
+  BjSessionPlan *plan;
+  char *path;
+  BjDBusSession *skeleton;
+  GCancellable *cancellable;
+  GCancellable *hurry;
+
+  GMutex lock; /* guards what follows */
+  GCond changed;
+  char *state;
+  char *outcome;
+  char *verdict;
+  char *activity;
+  char *accelerator;
+  char *error_name;
+  char *error_message;
+  char *agent_check;
+  char *agent_setup;
+  gint64 started, finished, deadline;
+  guint steps;
+  BjEnd end;
+  gboolean paused;
+  gboolean sync_pending;
+  guint64 announced_length;
+  BjMachine *machine;
+  BjTranscript *transcript;
+};
+
+/* Brings the bus's view up to date soon; call with the lock held. */
+void bj_session_sync_later (BjSession *self);
+
+G_END_DECLS

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+/* A session from its first step to its last, in one worker thread. Every step that changes the world has an entry in the
+ * journal before it and an outcome after it. */
+
+#include "bj-work.h"
+
+#include "bj-error.h"
+#include "bj-fd.h"
+#include "bj-record.h"
+#include "bj-remove.h"
+#include "bj-worker.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define WATCH_S 1.0
+#define AGENT_GRACE_S 5
+
+typedef gboolean (*BjStep) (BjWork *work, GError **error);
+
+static void
+work_free (BjWork *work)
+{
+  g_clear_object (&work->machine);
+  g_object_unref (work->session);
+  g_free (work->baseline);
+  g_free (work->baseline_tree);
+  g_free (work->tree);
+  g_free (work->check);
+  g_free (work->setup);
+  g_strfreev (work->protect);
+  bj_project_settings_clear (&work->settings);
+  g_free (work);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjWork, work_free)
+
+static BjWork *
+work_new (BjSession *session, BjGateway *gateway)
+{
+  BjWork *work = g_new0 (BjWork, 1);
+
+  work->session = g_object_ref (session);
+  work->context = bj_session_get_context (session);
+  work->plan = bj_session_get_plan (session);
+  work->gateway = gateway;
+  return work;
+}
+
+/* Runs @step with its intent written down before and its outcome after. */
+static gboolean
+journaled (BjWork *work, const char *action, BjStep step, GError **error)
+{
+  BjStore *store = work->context->store;
+  g_autofree char *subject = g_strconcat ("session/", work->plan->id, NULL);
+  g_autofree char *data = g_strdup_printf ("{\"slot\":%u}", work->plan->slot);
+  g_autoptr(GError) failure = NULL;
+  gint64 entry = bj_journal_begin (store, subject, action, data, error);
+
+  if (entry == 0)
+    return FALSE;
+  step (work, &failure);
+  if (!bj_journal_end (store, entry, failure, failure == NULL ? error : NULL))
+    return FALSE;
+  if (failure == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+static gboolean
+make_folders (BjWork *work, GError **error)
+{
+  static const struct
+  {
+    const char *name;
+    mode_t mode;
+  } folders[] = { { NULL, 0711 }, { "evidence", 0700 }, { "evidence/screenshots", 0700 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
+    {
+      g_autofree char *path = bj_session_dup_dir (work->session, folders[i].name);
+
+      if (g_mkdir_with_parents (path, 0711) < 0 || chmod (path, folders[i].mode) < 0)
+        return bj_fd_set_io_error (error, errno, "Making %s", path);
+    }
+  return TRUE;
+}
+
+static gboolean
+probe_model (BjWork *work, GVariant **info, GError **error)
+{
+  if (work->plan->task == NULL)
+    return TRUE;
+  bj_session_set_activity (work->session, "asking the model server");
+  *info = bj_gateway_probe (work->gateway, work->plan->model, error);
+  return *info != NULL;
+}
+
+static GVariant *
+describe_task (BjWork *work, GVariant *probe)
+{
+  const BjSessionPlan *plan = work->plan;
+  g_auto(GVariantDict) task = G_VARIANT_DICT_INIT (NULL);
+  g_autofree char *folder = g_strconcat ("/work/", plan->project, NULL);
+  gboolean tools = TRUE;
+  gboolean vision = FALSE;
+  gboolean thinking = FALSE;
+  guint32 context = 0;
+  int wanted_vision = work->context->config->model_vision;
+
+  g_variant_lookup (probe, "tools", "b", &tools);
+  g_variant_lookup (probe, "vision", "b", &vision);
+  g_variant_lookup (probe, "thinking", "b", &thinking);
+  g_variant_lookup (probe, "context", "u", &context);
+  g_variant_dict_insert (&task, "task", "s", plan->task);
+  g_variant_dict_insert (&task, "project", "s", plan->project);
+  g_variant_dict_insert_value (&task, "folder", g_variant_new_bytestring (folder));
+  g_variant_dict_insert (&task, "os", "s", plan->image->os);
+  g_variant_dict_insert (&task, "model", "s", plan->model);
+  g_variant_dict_insert (&task, "check", "s", work->check != NULL ? work->check : "");
+  g_variant_dict_insert (&task, "output-bytes", "u", (guint32) work->context->config->output_bytes);
+  g_variant_dict_insert (&task, "context", "u", context);
+  g_variant_dict_insert (&task, "vision", "b", wanted_vision >= 0 ? wanted_vision == 1 : vision);
+  g_variant_dict_insert (&task, "think", "b", thinking);
+  g_variant_dict_insert (&task, "textual-tools", "b", !tools);
+  g_variant_dict_insert (&task, "network", "s", work->network ? "internet" : "none");
+  return g_variant_dict_end (&task);
+}
+
+static gboolean
+start_up (BjWork *work, GError **error)
+{
+  g_autoptr(GVariant) probe = NULL;
+
+  if (!make_folders (work, error) || !bj_session_open_transcript (work->session, error)
+      || !journaled (work, "baseline", bj_work_take_baseline, error))
+    return FALSE;
+  bj_work_settle_network (work);
+  bj_work_record_begin (work);
+  if (!probe_model (work, &probe, error) || !journaled (work, "machine-start", bj_work_start_machine, error))
+    return FALSE;
+  bj_session_set_state (work->session, "running");
+  bj_session_record (work->session, TRUE, "state", bj_record_state ("running"));
+  if (probe == NULL)
+    {
+      bj_session_set_activity (work->session, "waiting for commands");
+      return TRUE;
+    }
+  bj_session_set_activity (work->session, "thinking");
+  work->agent = bj_agent_peer_start (work->session, work->gateway, describe_task (work, probe), error);
+  return work->agent != NULL;
+}
+
+/* Until the agent is done, a limit is reached, somebody stops it, or the machine or the agent is gone. */
+static void
+wait_for_work (BjWork *work)
+{
+  BjSession *session = work->session;
+
+  while (bj_session_wait_end (session, WATCH_S) == BJ_END_NONE)
+    {
+      if (g_get_real_time () / G_USEC_PER_SEC >= bj_session_get_deadline (session))
+        bj_session_end_work (session, BJ_END_WALL_CLOCK, NULL, NULL);
+      bj_work_watch_machine (work);
+      if (work->agent != NULL && !bj_agent_peer_is_running (work->agent)
+          && bj_session_wait_end (session, AGENT_GRACE_S) == BJ_END_NONE)
+        bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED),
+                             "The agent ended without a result");
+    }
+}
+
+static void
+record_limit (BjWork *work, BjEnd end)
+{
+  if (end == BJ_END_WALL_CLOCK)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
+  else if (end == BJ_END_STEPS)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
+  else if (end == BJ_END_TRANSCRIPT)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("transcript", 0));
+}
+
+/* Whether the work ended in a way that its result is worth checking. */
+static gboolean
+is_checkable (BjEnd end)
+{
+  return end == BJ_END_FINISHED || end == BJ_END_WALL_CLOCK || end == BJ_END_STEPS || end == BJ_END_TRANSCRIPT;
+}
+
+/* Paused and unplugged first: from here on nothing in the guest can change the folder. */
+static gboolean
+take_back_folder (BjWork *work, GError **error)
+{
+  if (work->machine == NULL || !work->shared)
+    return TRUE;
+  if (bj_machine_get_state (work->machine) == BJ_MACHINE_STATE_RUNNING && !bj_machine_pause (work->machine, error))
+    return FALSE;
+  return bj_machine_detach_share (work->machine, error);
+}
+
+static gboolean
+write_tree_step (BjWork *work, GError **error)
+{
+  return bj_work_write_tree (work, bj_session_get_hurry (work->session), error);
+}
+
+/* A project made only because the caller named none is not kept when nothing came of it. */
+static void
+drop_empty_project (BjWork *work)
+{
+  g_autofree char *head = NULL;
+  g_autoptr(GError) error = NULL;
+
+  if (!work->plan->own_project)
+    return;
+  head = bj_project_store_head (work->context->projects, work->plan->project, NULL, &error);
+  if (head == NULL && error == NULL && !bj_project_store_delete (work->context->projects, work->plan->project, &error))
+    g_message ("The empty project %s stays: %s", work->plan->project, error->message);
+}
+
+/* What must happen whatever came before: folder back, tree, machine gone, check, commit. Returns the first failure. */
+static void
+wrap_up (BjWork *work, BjEnd end, gboolean had_machine, GError **failure)
+{
+  g_autoptr(GError) error = NULL;
+
+  bj_session_set_state (work->session, "verifying");
+  record_limit (work, end);
+  if (work->agent != NULL)
+    bj_agent_peer_end (g_steal_pointer (&work->agent));
+  if (is_checkable (end) && work->plan->task != NULL)
+    bj_work_check_same (work);
+  bj_session_set_machine (work->session, NULL);
+  if (!take_back_folder (work, &error))
+    {
+      g_warning ("Session %s: taking back its folder: %s", work->plan->id, error->message);
+      g_clear_error (&error);
+    }
+  bj_work_end_machine (work);
+  if (!had_machine)
+    return;
+  if (!journaled (work, "tree", write_tree_step, &error))
+    {
+      g_propagate_prefixed_error (failure, g_steal_pointer (&error), "Writing the project's tree: ");
+      return;
+    }
+  if (is_checkable (end) && work->plan->task != NULL)
+    bj_work_verify (work);
+  if (!journaled (work, "commit", bj_work_commit, &error))
+    g_propagate_prefixed_error (failure, g_steal_pointer (&error), "Committing: ");
+}
+
+static void
+seal (BjWork *work, BjEnd end, const GError *failure)
+{
+  g_autofree char *name = NULL;
+  g_autofree char *message = NULL;
+  g_autoptr(GError) ours = failure != NULL ? bj_error_to_bus (failure) : NULL;
+  g_autoptr(GError) error = NULL;
+  const char *outcome = "FAILED";
+
+  bj_session_dup_error (work->session, &name, &message);
+  if (end == BJ_END_STOPPED)
+    outcome = work->plan->task != NULL ? "CANCELLED" : "DONE";
+  else if (ours == NULL && is_checkable (end))
+    outcome = "DONE";
+  if (ours != NULL && end != BJ_END_STOPPED)
+    {
+      g_free (name);
+      g_free (message);
+      name = g_strdup (bj_error_get_name ((BjError) ours->code));
+      message = g_strdup (ours->message);
+    }
+  else if (g_str_equal (outcome, "DONE"))
+    {
+      g_clear_pointer (&name, g_free);
+      g_clear_pointer (&message, g_free);
+    }
+  if (message != NULL)
+    g_message ("Session %s: %s: %s", work->plan->id, outcome, message);
+  if (!bj_session_seal (work->session, outcome, name, message, &error))
+    g_warning ("Session %s: its report cannot be written: %s", work->plan->id, error->message);
+}
+
+/* From the moment the machine works, or failed to, to the end. */
+static void
+carry_on (BjWork *work, gboolean up, GError *failure)
+{
+  g_autofree char *folder = bj_session_dup_dir (work->session, "agent");
+  g_autoptr(GError) first = failure;
+  BjEnd end;
+
+  if (up)
+    wait_for_work (work);
+  else
+    bj_session_end_work (work->session, BJ_END_AGENT, NULL, NULL);
+  end = bj_session_get_end (work->session);
+  if (end == BJ_END_STOPPED)
+    g_clear_error (&first);
+  wrap_up (work, end, up, first == NULL ? &first : NULL);
+  drop_empty_project (work);
+  bj_slots_release (work->context->slots, work->plan->slot);
+  bj_remove_tree (folder, NULL);
+  seal (work, end, first);
+  bj_session_announce_over (work->session);
+}
+
+static void
+run_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  g_autoptr(BjWork) work = work_new (source, data);
+  GError *failure = NULL;
+  gboolean up = start_up (work, &failure);
+
+  carry_on (work, up, failure);
+  g_task_return_boolean (task, TRUE);
+}
+
+static void
+adopted_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  carry_on (data, TRUE, NULL);
+  g_task_return_boolean (task, TRUE);
+}
+
+gboolean
+bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
+{
+  g_autoptr(BjWork) work = work_new (session, gateway);
+  g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
+  g_autoptr(GTask) task = NULL;
+
+  work->machine = bj_machine_new (work->context->engine, spec);
+  if (!bj_machine_adopt (work->machine, error) || !bj_session_open_transcript (session, error))
+    return FALSE;
+  work->shared = work->plan->project != NULL;
+  if (work->shared)
+    {
+      work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree, error);
+      if (work->baseline == NULL && *error != NULL)
+        return FALSE;
+    }
+  bj_session_set_machine (session, work->machine);
+  bj_session_set_state (session, "running");
+  bj_session_warn (session, "belljard was restarted; the machine went on meanwhile");
+  task = g_task_new (session, NULL, NULL, NULL);
+  g_task_set_task_data (task, g_steal_pointer (&work), (GDestroyNotify) work_free);
+  bj_worker_run (task, adopted_thread);
+  return TRUE;
+}
+
+void
+bj_session_run_async (BjSession *session, BjGateway *gateway)
+{
+  g_autoptr(GTask) task = g_task_new (session, NULL, NULL, NULL);
+
+  g_task_set_source_tag (task, bj_session_run_async);
+  g_task_set_task_data (task, gateway, NULL);
+  bj_worker_run (task, run_thread);
+}
+
+/* The agent and its conversation died with the daemon: the machine goes, the person's folder is recorded. */
+void
+bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
+{
+  g_autoptr(BjWork) work = work_new (session, gateway);
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(GError) head_error = NULL;
+  g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
+  g_autofree char *state = bj_session_dup_state (session);
+  g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed", state);
+
+  bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), message);
+  work->machine = bj_machine_new (work->context->engine, spec);
+  bj_work_end_machine (work);
+  if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
+    g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, failure->message);
+  g_clear_error (&failure);
+  if (work->plan->project != NULL)
+    work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree,
+                                            &head_error);
+  if (head_error == NULL && work->plan->project != NULL && journaled (work, "tree", write_tree_step, &failure))
+    journaled (work, "commit", bj_work_commit, &failure);
+  if (failure != NULL)
+    bj_session_warn (session, "What the session left in its project could not be committed: %s", failure->message);
+  drop_empty_project (work);
+  seal (work, BJ_END_AGENT, NULL);
+}

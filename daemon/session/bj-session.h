@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-dbus-session.h"
+#include "bj-machine.h"
+#include "bj-report.h"
+#include "bj-session-plan.h"
+#include "bj-transcript.h"
+
+G_BEGIN_DECLS
+
+/*
+ * One session: what it is now, for the bus, for its worker and for its agent's verbs. Thread-safe where nothing else is said.
+ * The work itself is in bj-session-run.c (one worker that goes through the steps), the bus methods in bj-session-bus.c.
+ */
+#define BJ_TYPE_SESSION (bj_session_get_type ())
+G_DECLARE_FINAL_TYPE (BjSession, bj_session, BJ, SESSION, GObject)
+
+/* Why the work in the machine ended; the first reason counts. */
+typedef enum
+{
+  BJ_END_NONE,
+  BJ_END_FINISHED,     /* the agent said finish */
+  BJ_END_STOPPED,      /* a person, or the daemon's end */
+  BJ_END_WALL_CLOCK,
+  BJ_END_STEPS,
+  BJ_END_TRANSCRIPT,   /* the transcript reached its cap */
+  BJ_END_AGENT,        /* the agent gave up or died: error name and message say why */
+  BJ_END_MACHINE,      /* the machine was gone */
+} BjEnd;
+
+/**
+ * bj_session_new:
+ * @plan: (transfer full): what it shall be
+ * @key: (transfer none): signs the report; outlives the session
+ */
+BjSession *bj_session_new (BjContext *context, BjSessionPlan *plan, BjReportKey *key);
+/** bj_session_new_from_row: One that an earlier daemon knew. */
+BjSession *bj_session_new_from_row (BjContext *context, const BjSessionRow *row, BjReportKey *key);
+
+BjContext *bj_session_get_context (BjSession *self);
+const BjSessionPlan *bj_session_get_plan (BjSession *self);
+BjReportKey *bj_session_get_key (BjSession *self);
+const char *bj_session_get_id (BjSession *self);
+const char *bj_session_get_path (BjSession *self);
+/** bj_session_dup_dir: @name: (nullable): STATE/sessions/ID[/@name] */
+char *bj_session_dup_dir (BjSession *self, const char *name);
+char *bj_session_dup_transcript_path (BjSession *self);
+char *bj_session_dup_report_path (BjSession *self);
+/** bj_session_get_skeleton: (transfer none): main loop only */
+BjDBusSession *bj_session_get_skeleton (BjSession *self);
+
+void bj_session_set_state (BjSession *self, const char *state);
+char *bj_session_dup_state (BjSession *self);
+gboolean bj_session_is_over (BjSession *self); /* finished, failed or cancelled */
+void bj_session_set_activity (BjSession *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+char *bj_session_dup_activity (BjSession *self);
+void bj_session_set_accelerator (BjSession *self, const char *accelerator);
+gint64 bj_session_get_deadline (BjSession *self); /* seconds since 1970 */
+void bj_session_set_deadline (BjSession *self, gint64 deadline);
+/** bj_session_take_step: Counts a tool call. Returns: %FALSE when the limit is reached; the work then ends */
+gboolean bj_session_take_step (BjSession *self, GError **error);
+guint bj_session_get_steps (BjSession *self);
+
+/** bj_session_end_work: Says why the work ends; wakes the worker. @error_name, @message: (nullable) */
+void bj_session_end_work (BjSession *self, BjEnd end, const char *error_name, const char *message);
+BjEnd bj_session_get_end (BjSession *self);
+/** bj_session_wait_end: Blocks until the work ends, or for @seconds at most. */
+BjEnd bj_session_wait_end (BjSession *self, double seconds);
+void bj_session_dup_error (BjSession *self, char **error_name, char **message);
+
+/** bj_session_get_cancellable: (transfer none): cancelled when the work ends other than by finish */
+GCancellable *bj_session_get_cancellable (BjSession *self);
+/** bj_session_get_hurry: (transfer none): cancelled when even the wrapping up has to be short (Delete, the daemon's end) */
+GCancellable *bj_session_get_hurry (BjSession *self);
+void bj_session_stop (BjSession *self, const char *why);
+
+/** bj_session_set_paused: @error: when the machine refuses */
+gboolean bj_session_set_paused (BjSession *self, gboolean paused, GError **error);
+/** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine. */
+gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
+
+/** bj_session_set_machine: (nullable); kept with a reference */
+void bj_session_set_machine (BjSession *self, BjMachine *machine);
+/** bj_session_dup_machine: Returns: (transfer full): or BJ_ERROR_GUEST_UNREACHABLE when it has none (yet, any more) */
+BjMachine *bj_session_dup_machine (BjSession *self, GError **error);
+
+/** bj_session_set_agent_check: The agent's proposal; counts only when nobody else gave a check. */
+void bj_session_set_agent_check (BjSession *self, const char *command, const char *setup);
+gboolean bj_session_dup_agent_check (BjSession *self, char **command, char **setup);
+
+/** bj_session_open_transcript: Creates it, or continues one after a crash. */
+gboolean bj_session_open_transcript (BjSession *self, GError **error);
+/** bj_session_record: @data: (transfer full). Failing to record is an error that ends the session's work. */
+void bj_session_record (BjSession *self, gboolean seen, const char *type, JsonObject *data);
+void bj_session_warn (BjSession *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/** bj_session_note_time: Records a phase of the timing. */
+void bj_session_note_time (BjSession *self, const char *phase, gint64 begun_us);
+/** bj_session_dup_records: Returns: (transfer full): all records so far */
+JsonArray *bj_session_dup_records (BjSession *self, char **head, GError **error);
+/** bj_session_dup_report: Returns: (transfer full): JSON text of the report, partial while it works. Blocks. */
+char *bj_session_dup_report (BjSession *self, GError **error);
+/** bj_session_take_screenshot: Keeps it as evidence too. Returns: (transfer full): a PNG file's bytes. Blocks. */
+GBytes *bj_session_take_screenshot (BjSession *self, GError **error);
+/** bj_session_list_plan: Returns: (transfer floating): aa{sv} of the sub-agent's plan, its texts escaped */
+GVariant *bj_session_list_plan (BjSession *self, GError **error);
+/** bj_session_seal: Writes the end record, the signed report and the final row. */
+gboolean bj_session_seal (BjSession *self, const char *outcome, const char *error_name, const char *message,
+                          GError **error);
+/** bj_session_save: Puts the row into the store; a failure is logged. */
+void bj_session_save (BjSession *self);
+
+/* signal "over": emitted on the main loop when the session has ended and its report stands */
+/** bj_session_announce_over: from the worker */
+void bj_session_announce_over (BjSession *self);
+
+G_END_DECLS

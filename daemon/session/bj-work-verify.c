@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+/* The independent re-run of the check: DESIGN section 7. Each run is recorded; what it means is evidence/bj-verdict.c's. */
+
+#include "bj-work.h"
+
+#include "bj-error.h"
+#include "bj-fd.h"
+#include "bj-record.h"
+#include "bj-session-command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define READY_MAX_S 180
+#define CHECK_MAX_S 900
+#define SETUP_MAX_S 900
+#define UNPACK_MAX_S 300
+#define OUTPUT_CAP (64 * 1024)
+#define CHECK_USER "check"
+
+static const char *const check_environ[] = {
+  "HOME=/home/check",
+  "LANG=C.UTF-8",
+  "TERM=dumb",
+  "PATH=/usr/local/bin:/usr/bin:/bin",
+  NULL,
+};
+
+/* One run of the check somewhere. */
+typedef struct
+{
+  BjWork *work;
+  const char *where; /* same, fresh, baseline or protected */
+  const char *tree;
+  BjMachine *machine;
+  GCancellable *cancellable;
+} BjCheckRun;
+
+static void
+record_run (BjCheckRun *run, const BjExecResult *result, gboolean setup_failed, const GError *failure)
+{
+  BjWork *work = run->work;
+  BjCheckRunFacts facts = {
+    .where = run->where,
+    .tree = run->tree,
+    .exit = -1,
+    .network = work->settings.network && work->network,
+    .command = work->check,
+    .source = work->check_source,
+    .setup = work->setup,
+    .setup_failed = setup_failed,
+  };
+  g_autoptr(BjCapture) output = bj_capture_new (0, OUTPUT_CAP);
+
+  if (failure != NULL)
+    facts.failure = failure->message;
+  else
+    {
+      gsize size;
+      gconstpointer data = g_bytes_get_data (result->out, &size);
+
+      bj_capture_append (output, data, size);
+      data = g_bytes_get_data (result->err, &size);
+      bj_capture_append (output, data, size);
+      facts.exit = result->exit;
+      facts.signal = result->signal;
+      facts.timed_out = result->timed_out;
+      facts.duration_s = result->duration_s;
+    }
+  facts.output = bj_capture_dup_bytes (output);
+  bj_session_record (work->session, TRUE, "check-run", bj_record_check_run (&facts));
+  g_bytes_unref (facts.output);
+}
+
+static gboolean
+run_as_root (BjCheckRun *run, const char *script, const char *argument, guint timeout_s, BjExecResult *result,
+             GError **error)
+{
+  const char *argv[] = { "/bin/bash", "-c", script, "belljar", argument, NULL };
+  const BjExec exec = { .argv = argv, .environ = bj_session_environ, .timeout_s = timeout_s, .cap = OUTPUT_CAP, .cwd = "/" };
+
+  return bj_guest_exec (bj_machine_get_guest (run->machine), &exec, result, run->cancellable, error);
+}
+
+/* Like run_as_root(), but a script of ours that fails is an error. */
+static gboolean
+must_run (BjCheckRun *run, const char *what, const char *script, guint timeout_s, GError **error)
+{
+  g_autofree char *folder = g_strconcat ("/work/", run->work->plan->project, NULL);
+  g_auto(BjExecResult) result = { 0 };
+
+  if (!run_as_root (run, script, folder, timeout_s, &result, error))
+    return FALSE;
+  if (result.exit == 0)
+    return TRUE;
+  return bj_error_set (error, BJ_ERROR_FAILED, "%s in the machine failed (exit %d)", what, result.exit);
+}
+
+static gboolean
+run_check (BjCheckRun *run, BjExecResult *result, GError **error)
+{
+  BjWork *work = run->work;
+  g_autofree char *folder = g_strconcat ("/work/", work->plan->project, NULL);
+  const char *argv[] = { "/bin/bash", "-c", work->check, NULL };
+  const BjExec exec = {
+    .argv = argv,
+    .cwd = folder,
+    .environ = check_environ,
+    .user = CHECK_USER,
+    .timeout_s = CHECK_MAX_S,
+    .cap = OUTPUT_CAP,
+    .no_new_privileges = TRUE,
+  };
+
+  return bj_guest_exec (bj_machine_get_guest (run->machine), &exec, result, run->cancellable, error);
+}
+
+/* Setup with network, then the check without it (unless the project's settings say otherwise). */
+static gboolean
+run_in_machine (BjCheckRun *run, BjExecResult *result, gboolean *setup_failed, GError **error)
+{
+  BjWork *work = run->work;
+  g_autofree char *folder = g_strconcat ("/work/", work->plan->project, NULL);
+
+  if (work->setup != NULL)
+    {
+      g_autofree char *script = g_strdup_printf ("cd \"$1\" && %s", work->setup);
+
+      if (!run_as_root (run, script, folder, SETUP_MAX_S, result, error))
+        return FALSE;
+      *setup_failed = result->exit != 0;
+      if (*setup_failed)
+        return TRUE;
+      bj_exec_result_clear (result);
+      memset (result, 0, sizeof *result);
+    }
+  if (work->network && !bj_machine_set_link (run->machine, work->settings.network, error))
+    return FALSE;
+  return run_check (run, result, error);
+}
+
+/* The tree as a tar archive that only the machine's uid can read; it becomes /dev/vdb. */
+static char *
+export_tree (BjCheckRun *run, uid_t uid, const char *suffix, GError **error)
+{
+  BjWork *work = run->work;
+  g_autofree char *name = g_strconcat ("tree", suffix, ".tar", NULL);
+  g_autofree char *path = bj_session_dup_dir (work->session, name);
+  g_auto(BjFd) fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+  if (fd < 0)
+    {
+      bj_fd_set_io_error (error, errno, "Making %s", path);
+      return NULL;
+    }
+  if (!bj_project_store_export_tar (work->context->projects, work->plan->project, run->tree, fd, run->cancellable, error))
+    return NULL;
+  if (geteuid () == 0 && fchown (fd, uid, uid) < 0)
+    {
+      bj_fd_set_io_error (error, errno, "Handing %s to the machine", path);
+      return NULL;
+    }
+  return g_steal_pointer (&path);
+}
+
+static gboolean
+boot_with_tree (BjCheckRun *run, const char *tar, const char *suffix, guint slot, GError **error)
+{
+  BjWork *work = run->work;
+  g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, suffix, slot);
+
+  spec->data_disk = g_strdup (tar);
+  spec->network = work->network && (work->setup != NULL || work->settings.network);
+  run->machine = bj_machine_new (work->context->engine, spec);
+  return bj_machine_prepare (run->machine, run->cancellable, error)
+         && bj_machine_start (run->machine, run->cancellable, error)
+         && bj_machine_wait_ready (run->machine, READY_MAX_S, run->cancellable, error)
+         && bj_machine_setup (run->machine, run->cancellable, error)
+         && must_run (run, "Unpacking the tree",
+                      "mkdir -p \"$1\" && tar -xf /dev/vdb -C \"$1\" --no-same-owner && chown -R check: \"$1\"",
+                      UNPACK_MAX_S, error);
+}
+
+static BjRun
+judge (const BjExecResult *result, gboolean setup_failed, const GError *failure)
+{
+  if (failure != NULL)
+    return BJ_RUN_MACHINE;
+  if (!setup_failed && !result->timed_out && result->exit == 0)
+    return BJ_RUN_PASSED;
+  if (setup_failed || result->timed_out || result->exit < 1 || result->exit > 125)
+    return BJ_RUN_UNCLEAN;
+  return BJ_RUN_FAILED;
+}
+
+/* A machine of its own for one run: made, used, destroyed. */
+static BjRun
+run_fresh (BjWork *work, const char *where, const char *tree)
+{
+  BjCheckRun run = { .work = work, .where = where, .tree = tree, .cancellable = bj_session_get_hurry (work->session) };
+  g_auto(BjExecResult) result = { 0 };
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(GError) leftover = NULL;
+  g_autofree char *suffix = g_strdup_printf ("-%c", where[0]);
+  g_autofree char *tar = NULL;
+  gboolean setup_failed = FALSE;
+  int slot = bj_slots_take (work->context->slots);
+
+  bj_session_set_activity (work->session, "checking in a fresh machine (%s)", where);
+  if (slot < 0)
+    bj_error_set (&failure, BJ_ERROR_LIMIT, "There is no free slot for another machine");
+  else if ((tar = export_tree (&run, geteuid () == 0 ? BJ_MACHINE_UID_BASE + (guint) slot : geteuid (), suffix, &failure)) != NULL
+           && boot_with_tree (&run, tar, suffix, (guint) slot, &failure))
+    run_in_machine (&run, &result, &setup_failed, &failure);
+  record_run (&run, &result, setup_failed, failure);
+  if (failure != NULL)
+    g_message ("Session %s: the %s check could not run: %s", work->plan->id, where, failure->message);
+
+  if (run.machine != NULL && !bj_machine_destroy (run.machine, &leftover))
+    g_warning ("Session %s: the machine of its %s check is not quite gone: %s", work->plan->id, where, leftover->message);
+  g_clear_object (&run.machine);
+  if (tar != NULL)
+    unlink (tar);
+  if (slot >= 0)
+    bj_slots_release (work->context->slots, (guint) slot);
+  return judge (&result, setup_failed, failure);
+}
+
+static void
+settle_agent_check (BjWork *work)
+{
+  g_autofree char *command = NULL;
+  g_autofree char *setup = NULL;
+
+  if (work->check != NULL || !bj_session_dup_agent_check (work->session, &command, &setup))
+    return;
+  work->check = g_steal_pointer (&command);
+  work->check_source = "agent";
+  if (work->setup == NULL && setup != NULL && *setup != '\0')
+    work->setup = g_steal_pointer (&setup);
+}
+
+void
+bj_work_check_same (BjWork *work)
+{
+  BjCheckRun run = { .work = work, .where = "same", .machine = work->machine,
+                     .cancellable = bj_session_get_hurry (work->session) };
+  g_auto(BjExecResult) result = { 0 };
+  g_autoptr(GError) failure = NULL;
+
+  settle_agent_check (work);
+  if (work->check == NULL || work->plan->project == NULL || work->machine == NULL)
+    return;
+  bj_session_set_activity (work->session, "checking in the session's own machine");
+  /* On a copy, so that what the check writes does not get into the tree; at the same path, by a bind mount over the share. */
+  if (must_run (&run, "Copying the project",
+                "rm -rf /var/tmp/belljar-same && mkdir /var/tmp/belljar-same && cp -a \"$1/.\" /var/tmp/belljar-same/"
+                " && chown -R check: /var/tmp/belljar-same && mount --bind /var/tmp/belljar-same \"$1\"",
+                UNPACK_MAX_S, &failure)
+      && (!work->network || bj_machine_set_link (work->machine, work->settings.network, &failure)))
+    run_check (&run, &result, &failure);
+  record_run (&run, &result, FALSE, failure);
+  work->same = judge (&result, FALSE, failure);
+}
+
+/* The baseline's versions of protected files put back: does it still pass? */
+static void
+check_protected (BjWork *work)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *restored = NULL;
+
+  if (work->protect == NULL)
+    return;
+  restored = bj_project_store_restore_protected (work->context->projects, work->plan->project, work->baseline_tree,
+                                                 work->tree, (const char *const *) work->protect, &error);
+  if (restored == NULL)
+    {
+      BjCheckRun run = { .work = work, .where = "protected", .tree = "" };
+
+      record_run (&run, NULL, FALSE, error);
+    }
+  else if (!g_str_equal (restored, work->tree))
+    run_fresh (work, "protected", restored);
+}
+
+void
+bj_work_verify (BjWork *work)
+{
+  gint64 begun = g_get_monotonic_time ();
+  BjRun fresh;
+
+  settle_agent_check (work);
+  if (work->check == NULL || work->tree == NULL)
+    return;
+  fresh = run_fresh (work, "fresh", work->tree);
+  /* Once more: either it is flaky, or it really fails in a fresh machine. */
+  if ((fresh == BJ_RUN_FAILED || fresh == BJ_RUN_UNCLEAN) && work->same == BJ_RUN_PASSED)
+    run_fresh (work, "fresh", work->tree);
+  if (fresh == BJ_RUN_PASSED && work->baseline_tree != NULL)
+    {
+      run_fresh (work, "baseline", work->baseline_tree);
+      check_protected (work);
+    }
+  bj_session_note_time (work->session, "verify", begun);
+}

@@ -406,6 +406,7 @@ gboolean
 bj_session_manager_load (BjSessionManager *self, GError **error)
 {
   g_autoptr(GPtrArray) rows = bj_store_list_sessions (self->context->store, error);
+  g_autoptr(GPtrArray) settled = NULL;
 
   if (rows == NULL)
     return FALSE;
@@ -418,7 +419,8 @@ bj_session_manager_load (BjSessionManager *self, GError **error)
       if (!bj_session_is_over (session))
         bj_session_recover (session, self->gateway);
     }
-  return bj_session_recover_world (self->context, rows, error);
+  settled = bj_store_list_sessions (self->context->store, error);
+  return settled != NULL && bj_session_recover_world (self->context, settled, error);
 }
 
 gboolean

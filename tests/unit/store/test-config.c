@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-config.h"
+#include "bj-error.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+static char *folder;
+
+static BjConfig *
+load (const char *text, gssize length, GError **error)
+{
+  g_autofree char *path = g_build_filename (folder, "belljar.conf", NULL);
+
+  g_assert_true (g_file_set_contents (path, text, length, NULL));
+  return bj_config_load (path, TRUE, error);
+}
+
+static const struct
+{
+  const char *text;
+  const char *message; /* after the path */
+} bad[] = {
+  { "[model]\nurl=ftp://x\n", ":2: [model] url: “ftp://x” is no address: write for example http://127.0.0.1:11434" },
+  { "[model]\nurl=http://\n", ":2: [model] url: “http://” is no address: write for example http://127.0.0.1:11434" },
+  { "[model]\nurl=http://me:pw@h/\n", ":2: [model] url: must not hold a user name or a password" },
+  { "[model]\n\n# x\nname=\n", ":4: [model] name: is empty: give a value or leave the key out" },
+  { "[model]\nallow= ; ;\n", ":2: [model] allow: is empty: give values separated by “;” or leave the key out" },
+  { "[model]\nvision=yes\n", ":2: [model] vision: “yes” is none of true, false and auto" },
+  { "[engine]\naccelerator=hvf\n", ":2: [engine] accelerator: “hvf” is none of auto, kvm and tcg" },
+  { "[engine]\nuri=system\n", ":2: [engine] uri: “system” is no libvirt URI: write for example qemu:///system" },
+  { "[limits]\nsessions=0\n", ":2: [limits] sessions: must be between 1 and 256, not 0" },
+  { "[limits]\nsessions=-1\n", ":2: [limits] sessions: “-1” is no number" },
+  { "[limits]\nsessions=4x\n", ":2: [limits] sessions: “4x” is no number" },
+  { "[limits]\nsessions=99999999999999999999\n", ":2: [limits] sessions: “99999999999999999999” is no number" },
+  { "[limits]\nwall-clock=20 m\n",
+    ":2: [limits] wall-clock: “20 m” is no duration: write for example 90, 20m, 2h or 1d" },
+  { "[limits]\nwall-clock=5\n", ":2: [limits] wall-clock: must be between 10 and 604800, not 5" },
+  { "[limits]\noutput-bytes=2G\n", ":2: [limits] output-bytes: must be between 1024 and 1048576, not 2147483648" },
+  { "[network]\nresolvers=9.9.9.9;example.org\n", ":2: [network] resolvers: “example.org” is no IP address" },
+  { "[images]\ndefault=../etc\n",
+    ":2: [images] default: “../etc” is no name: lower-case letters, digits, “.”, “_” and “-”" },
+  { "[projects]\nbackend=zfs\n", ":2: [projects] backend: “zfs” is not known: this version has only “none”" },
+  { "[projects]\nquota=64MB\n", ":2: [projects] quota: “64MB” is no size: write for example 65536, 64M or 2G" },
+  { "[publish]\ntoken-file=token\n", ":2: [publish] token-file: “token” is not an absolute path" },
+  { "[sessions]\non-stop=maybe\n", ":2: [sessions] on-stop: “maybe” is neither end nor keep" },
+  { "\n\n[limits]\nstep=3\n", ":4: [limits] step: there is no such key" },
+  { "[limit]\n", ":1: [limit]: there is no such group" },
+  { "[limits\n", ":1: “[limits” opens a group but has no “]” at its end" },
+  { "[\n", ":1: “[” opens a group but has no “]” at its end" },
+  { "steps=3\n", ":1: steps: stands before the first [group]" },
+  { "[limits]\nsteps\n", ":2: “steps” is neither a group, a comment nor key=value" },
+  { "[limits]\nsteps=3\n[model]\n[limits]\nsteps = 4\n", ":5: [limits] steps: is given twice" },
+  { "[limits]\n\xff=3\n", ":2: is not UTF-8" },
+};
+
+static void
+test_bad (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      g_autofree char *message = g_strdup_printf ("%s/belljar.conf%s", folder, bad[i].message);
+
+      g_assert_null (load (bad[i].text, -1, &error));
+      g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+      g_assert_cmpstr (error->message, ==, message);
+    }
+}
+
+static void
+test_nul (void)
+{
+  g_autoptr(GError) error = NULL;
+
+  g_assert_null (load ("[limits]\0steps=3\n", 18, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+}
+
+static void
+test_defaults (void)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *missing = g_build_filename (folder, "missing.conf", NULL);
+  g_autoptr(BjConfig) config = bj_config_load (missing, FALSE, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpstr (config->model_url, ==, "http://127.0.0.1:11434");
+  g_assert_cmpstr (config->model_name, ==, "");
+  g_assert_cmpuint (g_strv_length (config->model_allow), ==, 0);
+  g_assert_cmpint (config->model_vision, ==, -1);
+  g_assert_cmpuint (config->wall_clock_s, ==, 1200);
+  g_assert_cmpuint (config->output_bytes, ==, 65536);
+  g_assert_cmpstr (config->resolvers[1], ==, "149.112.112.112");
+  g_assert_false (config->keep_sessions);
+  g_assert_null (bj_config_load (missing, TRUE, &error));
+  g_assert_nonnull (strstr (error->message, missing));
+}
+
+static void
+test_all (void)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjConfig) config = load (
+      "# whole\n[model]\nurl = https://gpu.example:8080/x\nname=qwen3:8b\nallow=qwen3:8b; llama3 ;\nvision=true\n"
+      "[engine]\nuri=qemu:///system\naccelerator=tcg\n[limits]\nsessions=7\nmemory-mib=2048\ncpus=3\nsteps=10\n"
+      "wall-clock=1h\noutput-bytes=128K\nidle=90\npark-after=1d\n[pool]\nsize=2\n[network]\nresolvers=1.1.1.1;2606::1\n"
+      "[images]\ndefault=debian\nmirror=http://deb.example/debian\n[projects]\nbackend=none\nquota=2G\n"
+      "[publish]\nremote=git@host:x\ntoken-file=/etc/token\n[sessions]\non-stop=keep\n",
+      -1, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpstr (config->model_url, ==, "https://gpu.example:8080/x");
+  g_assert_cmpstr (config->model_allow[1], ==, "llama3");
+  g_assert_null (config->model_allow[2]);
+  g_assert_cmpint (config->model_vision, ==, 1);
+  g_assert_cmpint (config->accelerator, ==, BJ_ACCELERATOR_TCG);
+  g_assert_cmpuint (config->sessions, ==, 7);
+  g_assert_cmpuint (config->wall_clock_s, ==, 3600);
+  g_assert_cmpuint (config->output_bytes, ==, 131072);
+  g_assert_cmpuint (config->idle_s, ==, 90);
+  g_assert_cmpuint (config->park_after_s, ==, 86400);
+  g_assert_cmpuint (config->pool_size, ==, 2);
+  g_assert_cmpstr (config->resolvers[1], ==, "2606::1");
+  g_assert_cmpstr (config->image_default, ==, "debian");
+  g_assert_cmpuint (config->project_quota, ==, G_GUINT64_CONSTANT (2) << 30);
+  g_assert_cmpstr (config->publish_token_file, ==, "/etc/token");
+  g_assert_true (config->keep_sessions);
+}
+
+static void
+test_allow_follows_name (void)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjConfig) config = load ("[model]\nname=m", -1, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpstr (config->model_allow[0], ==, "m");
+  g_assert_null (config->model_allow[1]);
+}
+
+static void
+test_values (void)
+{
+  static const struct { const char *text; gint64 seconds; gint64 bytes; } cases[] = {
+    { "0", 0, 0 }, { "90", 90, 90 }, { "20m", 1200, -1 }, { "2h", 7200, -1 }, { "1d", 86400, -1 }, { "5s", 5, -1 },
+    { "64M", -1, 64 << 20 }, { "1K", -1, 1024 }, { "2T", -1, G_GINT64_CONSTANT (2) << 40 }, { "", -1, -1 },
+    { "m", -1, -1 }, { " 1", -1, -1 }, { "+1", -1, -1 }, { "-1", -1, -1 }, { "1 ", -1, -1 }, { "1mm", -1, -1 },
+    { "0x10", -1, -1 }, { "1.5h", -1, -1 }, { "99999999999T", -1, -1 }, { "99999d", -1, -1 },
+    { "4294967296", -1, G_GINT64_CONSTANT (4294967296) }, { "18446744073709551616", -1, -1 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      guint seconds = 0;
+      guint64 bytes = 0;
+
+      g_assert_cmpint (bj_config_parse_duration (cases[i].text, &seconds, NULL), ==, cases[i].seconds >= 0);
+      g_assert_cmpint (bj_config_parse_size (cases[i].text, &bytes, &error), ==, cases[i].bytes >= 0);
+      g_assert_cmpint (seconds, ==, MAX (cases[i].seconds, 0));
+      g_assert_cmpint ((gint64) bytes, ==, MAX (cases[i].bytes, 0));
+      g_assert_true ((error == NULL) == (cases[i].bytes >= 0));
+    }
+}
+
+int
+main (int argc, char **argv)
+{
+  int result;
+  g_autofree char *path = NULL;
+
+  g_test_init (&argc, &argv, NULL);
+  folder = g_dir_make_tmp ("bj-config-XXXXXX", NULL);
+  g_test_add_func ("/config/bad", test_bad);
+  g_test_add_func ("/config/nul", test_nul);
+  g_test_add_func ("/config/defaults", test_defaults);
+  g_test_add_func ("/config/all", test_all);
+  g_test_add_func ("/config/allow-follows-name", test_allow_follows_name);
+  g_test_add_func ("/config/values", test_values);
+  result = g_test_run ();
+  path = g_build_filename (folder, "belljar.conf", NULL);
+  g_unlink (path);
+  g_rmdir (folder);
+  g_free (folder);
+  return result;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-json.h"
+
+#include "bj-error.h"
+
+#include <string.h>
+
+gboolean
+bj_json_depth_is_sane (const char *text, gsize length)
+{
+  guint depth = 0;
+  gboolean quoted = FALSE;
+
+  for (gsize i = 0; i < length; i++)
+    {
+      if (quoted && text[i] == '\\')
+        i++;
+      else if (text[i] == '"')
+        quoted = !quoted;
+      else if (!quoted && (text[i] == '[' || text[i] == '{'))
+        depth++;
+      else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
+        depth--;
+      if (depth > BJ_JSON_MAX_DEPTH)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/*
+ * json-glib takes comments, bare words and single quotes as well; inside those the scan above could be led astray. An
+ * object of ours begins with a brace, and the only characters outside strings are those of JSON's own tokens.
+ */
+static gboolean
+tokens_are_json (const char *text, gsize length)
+{
+  gboolean quoted = FALSE;
+
+  for (gsize i = 0; i < length; i++)
+    {
+      if (quoted && text[i] == '\\')
+        i++;
+      else if (text[i] == '"')
+        quoted = !quoted;
+      else if (!quoted && (text[i] == '\0' || strchr ("{}[]:, \t\r\n+-.0123456789eEtrufalsn", text[i]) == NULL))
+        return FALSE;
+    }
+  return !quoted;
+}
+
+JsonObject *
+bj_json_parse_object (const char *text, gssize length, GError **error)
+{
+  gsize size = length < 0 ? strlen (text) : (gsize) length;
+  g_autoptr(JsonParser) parser = json_parser_new ();
+  g_autoptr(GError) why = NULL;
+  JsonNode *root;
+
+  if (!bj_json_depth_is_sane (text, size))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "JSON nests deeper than %d levels", BJ_JSON_MAX_DEPTH);
+      return NULL;
+    }
+  if (size == 0 || size > G_MAXSSIZE || !tokens_are_json (text, size))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON");
+      return NULL;
+    }
+  if (!json_parser_load_from_data (parser, text, (gssize) size, &why))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: %s", why->message);
+      return NULL;
+    }
+  root = json_parser_get_root (parser);
+  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "This is not a JSON object");
+      return NULL;
+    }
+  return json_object_ref (json_node_get_object (root));
+}
+
+const char *
+bj_json_get_string (JsonObject *object, const char *name)
+{
+  JsonNode *node = json_object_get_member (object, name);
+
+  if (node == NULL || json_node_get_value_type (node) != G_TYPE_STRING)
+    return NULL;
+  return json_node_get_string (node);
+}
+
+gboolean
+bj_json_get_int (JsonObject *object, const char *name, gint64 *value)
+{
+  JsonNode *node = json_object_get_member (object, name);
+  GType type = node ? json_node_get_value_type (node) : G_TYPE_INVALID;
+  double number;
+
+  if (type == G_TYPE_INT64)
+    {
+      *value = json_node_get_int (node);
+      return TRUE;
+    }
+  if (type != G_TYPE_DOUBLE)
+    return FALSE;
+  number = json_node_get_double (node);
+  if (!(number > -9e15 && number < 9e15))
+    return FALSE;
+  *value = (gint64) number;
+  return !(number < (double) *value || number > (double) *value);
+}
+
+gboolean
+bj_json_get_bool (JsonObject *object, const char *name, gboolean fallback)
+{
+  JsonNode *node = json_object_get_member (object, name);
+
+  if (node == NULL || json_node_get_value_type (node) != G_TYPE_BOOLEAN)
+    return fallback;
+  return json_node_get_boolean (node);
+}
+
+JsonObject *
+bj_json_get_object (JsonObject *object, const char *name)
+{
+  JsonNode *node = json_object_get_member (object, name);
+
+  return node && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+}
+
+JsonArray *
+bj_json_get_array (JsonObject *object, const char *name)
+{
+  JsonNode *node = json_object_get_member (object, name);
+
+  return node && JSON_NODE_HOLDS_ARRAY (node) ? json_node_get_array (node) : NULL;
+}
+
+JsonObject *
+bj_json_array_get_object (JsonArray *array, guint i)
+{
+  JsonNode *node = i < json_array_get_length (array) ? json_array_get_element (array, i) : NULL;
+
+  return node && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+}
+
+char *
+bj_json_node_to_string (JsonNode *node)
+{
+  return json_to_string (node, FALSE);
+}
+
+char *
+bj_json_to_string (JsonObject *object)
+{
+  g_autoptr(JsonNode) node = json_node_init_object (json_node_alloc (), object);
+
+  return json_to_string (node, FALSE);
+}

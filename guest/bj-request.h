@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One request as it came from the host. Strings are bytes and point into the block that was read. */
+typedef struct
+{
+  char **argv;      /* NULL-terminated */
+  char **env;       /* NULL-terminated, NAME=VALUE */
+  const char *cwd;  /* or NULL: the user's home */
+  const char *user; /* or NULL: whoever runs this */
+  const char *spool;
+  const char *dir;
+  const char *nonce;
+  uint32_t timeout_s; /* never 0 */
+  uint32_t cap;
+  uint32_t id;
+  uint32_t wait_s;
+  uint32_t pid;
+  bool no_new_privileges;
+  bool input; /* the rest of standard input is the command's */
+} BjRequest;
+
+/* Reads one from fd, not a byte further. Returns NULL if it is malformed or too long. */
+BjRequest *bj_request_read (int fd);

@@ -105,7 +105,7 @@ start (BjGateway *self, GError **error)
   g_dbus_proxy_set_default_timeout (G_DBUS_PROXY (self->proxy), CALL_TIMEOUT_MS);
   g_signal_connect (self->proxy, "turn-finished", G_CALLBACK (on_turn), self);
   return bj_dbus_gateway_call_configure_sync (self->proxy, make_settings (self->context->config),
-                                              G_DBUS_CALL_FLAGS_NONE, CALL_TIMEOUT_MS, NULL, error);
+                                              NULL, error);
 }
 
 /* Returns: (transfer full): the proxy of a running gateway */
@@ -174,7 +174,7 @@ bj_gateway_open_session (BjGateway *self, const char *session, const char *model
   handle = g_unix_fd_list_append (fds, listener, error);
   if (handle < 0
       || !bj_dbus_gateway_call_open_session_sync (proxy, session, g_variant_new_handle (handle), model,
-                                                  G_DBUS_CALL_FLAGS_NONE, CALL_TIMEOUT_MS, fds, NULL, NULL, error))
+                                                  fds, NULL, NULL, error))
     return -1;
   path_fd = open (path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
   if (path_fd < 0)
@@ -192,7 +192,7 @@ bj_gateway_close_session (BjGateway *self, const char *session)
   g_set_object (&proxy, self->proxy);
   g_mutex_unlock (&self->lock);
   if (proxy != NULL
-      && !bj_dbus_gateway_call_close_session_sync (proxy, session, G_DBUS_CALL_FLAGS_NONE, CALL_TIMEOUT_MS, NULL, &error))
+      && !bj_dbus_gateway_call_close_session_sync (proxy, session, NULL, &error))
     g_message ("Closing the gateway's session %s: %s", session, error->message);
 }
 
@@ -207,7 +207,7 @@ bj_gateway_probe (BjGateway *self, const char *model, GError **error)
 
   if (proxy == NULL)
     return NULL;
-  if (!bj_dbus_gateway_call_probe_sync (proxy, model, &info, G_DBUS_CALL_FLAGS_NONE, CALL_TIMEOUT_MS, NULL, error))
+  if (!bj_dbus_gateway_call_probe_sync (proxy, model, &info, NULL, error))
     {
       g_prefix_error (error, "Asking the gateway: ");
       return NULL;

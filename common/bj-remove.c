@@ -24,6 +24,23 @@ typedef struct
   guint serial;
 } BjRemoval;
 
+/* Moves a folder to the top under a name that is free there. */
+static gboolean
+lift (BjRemoval *removal, int fd, const char *name, GError **error)
+{
+  int failure = EEXIST;
+
+  while (failure == EEXIST || failure == ENOTEMPTY)
+    {
+      g_autofree char *moved = g_strdup_printf (".belljar-remove-%u", removal->serial++);
+
+      if (renameat (fd, name, removal->top, moved) == 0)
+        return TRUE;
+      failure = errno;
+    }
+  return bj_fd_set_io_error (error, failure, "Moving a folder that is to be removed");
+}
+
 /* Empties @fd of everything but folders; folders are moved to the top under names of our own. */
 static gboolean
 empty_folder (BjRemoval *removal, int fd, GError **error)
@@ -38,8 +55,6 @@ empty_folder (BjRemoval *removal, int fd, GError **error)
   copy = -1;
   while (ok && (entry = readdir (entries)) != NULL)
     {
-      g_autofree char *moved = NULL;
-
       if (g_str_equal (entry->d_name, ".") || g_str_equal (entry->d_name, ".."))
         continue;
       if (unlinkat (fd, entry->d_name, 0) == 0 || errno == ENOENT)
@@ -47,11 +62,7 @@ empty_folder (BjRemoval *removal, int fd, GError **error)
       if (errno != EISDIR && errno != EPERM)
         ok = bj_fd_set_io_error (error, errno, "Removing a file");
       else if (unlinkat (fd, entry->d_name, AT_REMOVEDIR) < 0 && fd != removal->top)
-        {
-          moved = g_strdup_printf (".belljar-remove-%u", removal->serial++);
-          if (renameat (fd, entry->d_name, removal->top, moved) < 0)
-            ok = bj_fd_set_io_error (error, errno, "Moving a folder that is to be removed");
-        }
+        ok = lift (removal, fd, entry->d_name, error);
     }
   closedir (entries);
   return ok;

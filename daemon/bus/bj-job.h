@@ -29,9 +29,11 @@ void bj_jobs_free (BjJobs *self, guint deadline_s);
  * @operation: for example "image-build"
  * @data: passed to @func, freed with @free_data when the work has ended
  *
- * Returns: (transfer full): object path of the job; it starts in the next main-loop turn
+ * Returns: (transfer full): object path of the job; it starts in the next main-loop turn. Or %NULL with BJ_ERROR_LIMIT when
+ *   the caller has BJ_JOBS_PER_CALLER under way; @data is freed then, too.
  */
+#define BJ_JOBS_PER_CALLER 8
 char *bj_jobs_start (BjJobs *self, const char *operation, const BjCaller *caller, BjJobFunc func, gpointer data,
-                     GDestroyNotify free_data);
+                     GDestroyNotify free_data, GError **error);
 
 G_END_DECLS

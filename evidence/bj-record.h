@@ -58,7 +58,7 @@ typedef struct
 } BjCommandFacts;
 
 JsonObject *bj_record_command (const BjCommandFacts *facts);
-/** bj_record_background: @event: start, poll, send, kill or end */
+/** bj_record_background: @event: start, poll, send, kill or end; @label: (nullable): the command; @exit: -1 if it did not exit */
 JsonObject *bj_record_background (const char *event, guint id, const char *label, int exit, int signal);
 /** bj_record_file: @op: read, write, append; @path: bytes */
 JsonObject *bj_record_file (const char *op, const char *tool, const char *path, guint64 bytes);
@@ -67,8 +67,18 @@ JsonObject *bj_record_screenshot (const char *file, const char *sha256, guint64 
 JsonObject *bj_record_model (guint turn, const char *path, guint status, guint64 request_bytes,
                              const char *request_sha256, guint64 response_bytes, const char *response_sha256,
                              double duration_s, const char *error);
-/** bj_record_tree: @files_changed: (transfer none): from bj_project_store_diff() */
-JsonObject *bj_record_tree (const char *tree, JsonArray *files_changed, const char *const *warnings);
+/**
+ * bj_record_tree:
+ * @protected_tree: (nullable): @tree with the baseline's versions of protected files put back, from
+ *   bj_project_store_restore_protected(); the same as @tree when nothing differs; %NULL when it is not known (no baseline), which
+ *   proves nothing
+ * @files_changed: (transfer none): from bj_project_store_diff()
+ *
+ * The tree that the checks run on: it has to come before their records, and their tree has to be this one (fresh) or
+ * @protected_tree (protected) to count.
+ */
+JsonObject *bj_record_tree (const char *tree, const char *protected_tree, JsonArray *files_changed,
+                            const char *const *warnings);
 
 typedef struct
 {
@@ -78,7 +88,7 @@ typedef struct
   int signal;
   gboolean timed_out;
   gboolean setup_failed;  /* the setup before it failed: exit is the setup's */
-  const char *failure;    /* (nullable): the machine was gone, … */
+  const char *failure;    /* (nullable): the machine was gone, …: it could not be run or not be watched to its end */
   double duration_s;
   GBytes *output;         /* (nullable): end of both streams */
   gboolean network;

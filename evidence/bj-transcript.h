@@ -20,10 +20,16 @@ G_BEGIN_DECLS
  *          limit, error, end
  * claimed: turn, tool-error, textual-call, retry, trim, plan, note, set-check, finish
  * The data of each is built by bj-record.h and nowhere else.
+ *
+ * A line is written in one form only (bj-json.h), so that a reader can refuse every other one: no double keys, no comments, no NUL.
  */
+#define BJ_TRANSCRIPT_LINE_MAX (4 * 1024 * 1024)
+/* Longer ones are refused by writer and reader; the last of it is kept for the records that end a session. */
+#define BJ_TRANSCRIPT_MAX (68 * 1024 * 1024)
+
 typedef struct _BjTranscript BjTranscript;
 
-/** bj_transcript_create: @path: must not exist yet */
+/** bj_transcript_create: @path: must not exist yet; made with mode 0600 */
 BjTranscript *bj_transcript_create (const char *path, GError **error);
 /** bj_transcript_open: Continues one after a crash: checks the chain, cuts off a last line that is not whole. */
 BjTranscript *bj_transcript_open (const char *path, GError **error);
@@ -34,7 +40,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjTranscript, bj_transcript_free)
  * bj_transcript_append:
  * @data: (transfer full): from bj-record.h
  *
- * Thread-safe. On the disk (fdatasync) before it returns when @type is session, tree, check-run, commit or end.
+ * Thread-safe. On the disk (fdatasync) before it returns when @type is session, tree, check-run, commit or end. A @type that does not
+ * go with @seen is an error. After a failed write the file is as it was before; BJ_ERROR_LIMIT when the transcript is full.
  */
 gboolean bj_transcript_append (BjTranscript *self, gboolean seen, const char *type, JsonObject *data, GError **error);
 
@@ -48,10 +55,12 @@ char *bj_transcript_dup_head (BjTranscript *self); /* hex SHA-256 of the newest 
  * @head: (out) (optional): hex SHA-256 of the last line
  * @count: (out) (optional)
  *
- * Checks the chain. Input may be hostile.
+ * Checks the chain. Input may be hostile. A last line without a newline is not there yet (somebody may be writing it).
  *
  * Returns: (transfer full): the records as an array of objects, or %NULL with the number of the first bad one
  */
 JsonArray *bj_transcript_read (int fd, char **head, guint64 *count, GError **error);
+/** bj_transcript_read_strict: Like it, but a last line without a newline is an error. */
+JsonArray *bj_transcript_read_strict (int fd, char **head, guint64 *count, GError **error);
 
 G_END_DECLS

@@ -20,7 +20,9 @@ typedef enum
   BJ_RUN_ABSENT,    /* was not made */
   BJ_RUN_PASSED,    /* exit 0 */
   BJ_RUN_FAILED,    /* failed cleanly: exit 1 to 125, no timeout, no signal */
-  BJ_RUN_UNCLEAN,   /* timeout, signal, exit 126 and more, setup failed */
+  BJ_RUN_UNCLEAN,   /* signal, exit 126 and more */
+  BJ_RUN_TIMEOUT,   /* timed out */
+  BJ_RUN_SETUP,     /* the setup before it failed */
   BJ_RUN_MACHINE,   /* the machine was gone or never came up */
 } BjRun;
 
@@ -39,7 +41,11 @@ typedef struct
 
 /**
  * bj_verdict_decide:
- * @why: (out) (optional) (transfer full): machine-readable reasons for not being stronger
+ * @why: (out) (optional) (transfer full): machine-readable reasons for not being stronger, in a fixed order
+ *
+ * The contract's reasons go with passes: baseline-passed, baseline-unclean, no-baseline, agent-check, inputs-changed, flaky. Others:
+ * no-check and not-run (none); no-fresh-run, check-failed, check-unclean, timeout, setup-failed and machine-gone, which say what the
+ * decisive run showed (passes-here: the fresh one; failed: the fresh one, or the session's own when there was none).
  */
 BjVerdict bj_verdict_decide (const BjVerdictFacts *facts, GStrv *why);
 const char *bj_verdict_to_string (BjVerdict verdict); /* none failed passes-here passes proved */

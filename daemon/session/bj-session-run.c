@@ -29,6 +29,7 @@ work_free (BjWork *work)
   g_free (work->baseline);
   g_free (work->baseline_tree);
   g_free (work->tree);
+  g_free (work->protected_tree);
   g_free (work->check);
   g_free (work->setup);
   g_strfreev (work->protect);
@@ -231,7 +232,7 @@ wrap_up (BjWork *work, BjEnd end, gboolean had_machine, GError **failure)
   record_limit (work, end);
   if (work->agent != NULL)
     bj_agent_peer_end (g_steal_pointer (&work->agent));
-  if (is_checkable (end) && work->plan->task != NULL)
+  if ((is_checkable (end) || end == BJ_END_MACHINE) && work->plan->task != NULL)
     bj_work_check_same (work);
   bj_session_set_machine (work->session, NULL);
   if (!take_back_folder (work, &error))

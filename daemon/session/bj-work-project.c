@@ -121,6 +121,21 @@ bj_work_take_baseline (BjWork *work, GError **error)
   return TRUE;
 }
 
+/* What a protected run will be made on; without it nothing can be proved, but the session goes on. */
+static void
+restore_protected (BjWork *work)
+{
+  g_autoptr(GError) error = NULL;
+
+  if (work->protect == NULL || work->baseline_tree == NULL)
+    return;
+  work->protected_tree = bj_project_store_restore_protected (work->context->projects, work->plan->project,
+                                                             work->baseline_tree, work->tree,
+                                                             (const char *const *) work->protect, &error);
+  if (work->protected_tree == NULL)
+    bj_session_warn (work->session, "Protected files could not be put back: %s", error->message);
+}
+
 gboolean
 bj_work_write_tree (BjWork *work, GCancellable *cancellable, GError **error)
 {
@@ -137,7 +152,8 @@ bj_work_write_tree (BjWork *work, GCancellable *cancellable, GError **error)
   if (changed == NULL)
     return FALSE;
   work->tree = g_strdup (now.tree);
-  bj_session_record (work->session, TRUE, "tree", bj_record_tree (now.tree, changed, NULL));
+  restore_protected (work);
+  bj_session_record (work->session, TRUE, "tree", bj_record_tree (now.tree, work->protected_tree, changed, NULL));
   warn_all (work, (const char *const *) now.warnings);
   return TRUE;
 }

@@ -192,7 +192,11 @@ judge (const BjExecResult *result, gboolean setup_failed, const GError *failure)
     return BJ_RUN_MACHINE;
   if (!setup_failed && !result->timed_out && result->exit == 0)
     return BJ_RUN_PASSED;
-  if (setup_failed || result->timed_out || result->exit < 1 || result->exit > 125)
+  if (setup_failed)
+    return BJ_RUN_SETUP;
+  if (result->timed_out)
+    return BJ_RUN_TIMEOUT;
+  if (result->exit < 1 || result->exit > 125)
     return BJ_RUN_UNCLEAN;
   return BJ_RUN_FAILED;
 }
@@ -267,27 +271,6 @@ bj_work_check_same (BjWork *work)
   work->same = judge (&result, FALSE, failure);
 }
 
-/* The baseline's versions of protected files put back: does it still pass? */
-static void
-check_protected (BjWork *work)
-{
-  g_autoptr(GError) error = NULL;
-  g_autofree char *restored = NULL;
-
-  if (work->protect == NULL)
-    return;
-  restored = bj_project_store_restore_protected (work->context->projects, work->plan->project, work->baseline_tree,
-                                                 work->tree, (const char *const *) work->protect, &error);
-  if (restored == NULL)
-    {
-      BjCheckRun run = { .work = work, .where = "protected", .tree = "" };
-
-      record_run (&run, NULL, FALSE, error);
-    }
-  else if (!g_str_equal (restored, work->tree))
-    run_fresh (work, "protected", restored);
-}
-
 void
 bj_work_verify (BjWork *work)
 {
@@ -299,12 +282,13 @@ bj_work_verify (BjWork *work)
     return;
   fresh = run_fresh (work, "fresh", work->tree);
   /* Once more: either it is flaky, or it really fails in a fresh machine. */
-  if ((fresh == BJ_RUN_FAILED || fresh == BJ_RUN_UNCLEAN) && work->same == BJ_RUN_PASSED)
+  if (fresh != BJ_RUN_PASSED && fresh != BJ_RUN_MACHINE && work->same == BJ_RUN_PASSED)
     run_fresh (work, "fresh", work->tree);
   if (fresh == BJ_RUN_PASSED && work->baseline_tree != NULL)
     {
       run_fresh (work, "baseline", work->baseline_tree);
-      check_protected (work);
+      if (work->protected_tree != NULL && !g_str_equal (work->protected_tree, work->tree))
+        run_fresh (work, "protected", work->protected_tree);
     }
   bj_session_note_time (work->session, "verify", begun);
 }

@@ -22,6 +22,7 @@ typedef struct
   char *baseline;      /* (owned) (nullable): commit id */
   char *baseline_tree; /* (owned) (nullable) */
   char *tree;          /* (owned) (nullable): what the session left */
+  char *protected_tree; /* (owned) (nullable): the same with the baseline's versions of protected files */
   BjProjectSettings settings;
 
   char *check;  /* (owned) (nullable): the command that decides */

@@ -77,6 +77,7 @@ bj_session_run_command (BjSession *self, const char *tool, const char *label, co
   bj_session_set_activity (self, "%s: %s", tool, shown);
   run_in_guest (self, exec, stream, result, cancellable, &failure);
   record (self, tool, label, result, failure);
+  bj_session_note_command (self);
   bj_session_set_activity (self, "thinking");
   if (failure == NULL)
     return TRUE;

@@ -81,6 +81,25 @@ bj_session_note_time (BjSession *self, const char *phase, gint64 begun_us)
   bj_session_record (self, TRUE, "timing", bj_record_timing (phase, seconds));
 }
 
+void
+bj_session_note_queue (BjSession *self)
+{
+  bj_session_note_time (self, "queue", self->begun_us);
+}
+
+void
+bj_session_note_command (BjSession *self)
+{
+  gboolean first;
+
+  g_mutex_lock (&self->lock);
+  first = !self->had_command;
+  self->had_command = TRUE;
+  g_mutex_unlock (&self->lock);
+  if (first)
+    bj_session_note_time (self, "first_command", self->begun_us);
+}
+
 JsonArray *
 bj_session_dup_records (BjSession *self, char **head, GError **error)
 {

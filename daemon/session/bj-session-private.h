@@ -32,6 +32,9 @@ struct _BjSession
   gint64 started, finished, deadline;
   guint steps;
   BjEnd end;
+  gboolean stopped_late; /* a person stopped it after the work had ended */
+  gint64 begun_us;       /* monotonic, when it was asked for */
+  gboolean had_command;
   gboolean paused;
   gboolean sync_pending;
   guint64 announced_length;

@@ -141,6 +141,7 @@ start_up (BjWork *work, GError **error)
     return FALSE;
   bj_work_settle_network (work);
   bj_work_record_begin (work);
+  bj_session_note_queue (work->session);
   if (!probe_model (work, &probe, error) || !journaled (work, "machine-start", bj_work_start_machine, error))
     return FALSE;
   bj_session_set_state (work->session, "running");
@@ -205,7 +206,7 @@ take_back_folder (BjWork *work, GError **error)
 static gboolean
 write_tree_step (BjWork *work, GError **error)
 {
-  return bj_work_write_tree (work, bj_session_get_hurry (work->session), error);
+  return bj_work_write_tree (work, error);
 }
 
 /* A project made only because the caller named none is not kept when nothing came of it. */
@@ -254,36 +255,53 @@ wrap_up (BjWork *work, BjEnd end, gboolean had_machine, GError **failure)
     g_propagate_prefixed_error (failure, g_steal_pointer (&error), "Committing: ");
 }
 
+/* How a session ended, for its last record. */
+typedef struct
+{
+  const char *outcome;
+  char *error_name; /* (owned) (nullable) */
+  char *message;    /* (owned) (nullable) */
+} BjEnding;
+
+static void
+decide_ending (BjWork *work, BjEnd end, const GError *failure, BjEnding *ending)
+{
+  g_autoptr(GError) ours = failure != NULL ? bj_error_to_bus (failure) : NULL;
+
+  if (bj_session_was_stopped_late (work->session))
+    {
+      ending->outcome = "CANCELLED";
+      ending->error_name = g_strdup (bj_error_get_name (BJ_ERROR_CANCELLED));
+      ending->message = g_strdup ("The session was stopped while its work was checked");
+    }
+  else if (ours != NULL && end != BJ_END_STOPPED)
+    {
+      ending->outcome = "FAILED";
+      ending->error_name = g_strdup (bj_error_get_name ((BjError) ours->code));
+      ending->message = g_strdup (ours->message);
+    }
+  else if (is_checkable (end) || (end == BJ_END_STOPPED && work->plan->task == NULL))
+    ending->outcome = "DONE";
+  else
+    {
+      ending->outcome = end == BJ_END_STOPPED ? "CANCELLED" : "FAILED";
+      bj_session_dup_error (work->session, &ending->error_name, &ending->message);
+    }
+}
+
 static void
 seal (BjWork *work, BjEnd end, const GError *failure)
 {
-  g_autofree char *name = NULL;
-  g_autofree char *message = NULL;
-  g_autoptr(GError) ours = failure != NULL ? bj_error_to_bus (failure) : NULL;
+  BjEnding ending = { 0 };
   g_autoptr(GError) error = NULL;
-  const char *outcome = "FAILED";
 
-  bj_session_dup_error (work->session, &name, &message);
-  if (end == BJ_END_STOPPED)
-    outcome = work->plan->task != NULL ? "CANCELLED" : "DONE";
-  else if (ours == NULL && is_checkable (end))
-    outcome = "DONE";
-  if (ours != NULL && end != BJ_END_STOPPED)
-    {
-      g_free (name);
-      g_free (message);
-      name = g_strdup (bj_error_get_name ((BjError) ours->code));
-      message = g_strdup (ours->message);
-    }
-  else if (g_str_equal (outcome, "DONE"))
-    {
-      g_clear_pointer (&name, g_free);
-      g_clear_pointer (&message, g_free);
-    }
-  if (message != NULL)
-    g_message ("Session %s: %s: %s", work->plan->id, outcome, message);
-  if (!bj_session_seal (work->session, outcome, name, message, &error))
+  decide_ending (work, end, failure, &ending);
+  if (ending.message != NULL)
+    g_message ("Session %s: %s: %s", work->plan->id, ending.outcome, ending.message);
+  if (!bj_session_seal (work->session, ending.outcome, ending.error_name, ending.message, &error))
     g_warning ("Session %s: its report cannot be written: %s", work->plan->id, error->message);
+  g_free (ending.error_name);
+  g_free (ending.message);
 }
 
 /* From the moment the machine works, or failed to, to the end. */

@@ -119,6 +119,7 @@ bj_session_new (BjContext *context, BjSessionPlan *plan, BjReportKey *key)
   self->path = g_strconcat ("/org/belljar1/sessions/", plan->id, NULL);
   self->started = g_get_real_time () / G_USEC_PER_SEC;
   self->deadline = self->started + plan->wall_clock_s;
+  self->begun_us = g_get_monotonic_time ();
   set_constant_properties (self);
   return self;
 }
@@ -268,6 +269,14 @@ bj_session_set_accelerator (BjSession *self, const char *accelerator)
   bj_session_sync_later (self);
 }
 
+gboolean
+bj_session_was_stopped_late (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  return self->stopped_late;
+}
+
 gint64
 bj_session_get_deadline (BjSession *self)
 {
@@ -380,11 +389,18 @@ bj_session_get_hurry (BjSession *self)
 void
 bj_session_stop (BjSession *self, const char *why)
 {
-  bj_session_end_work (self, BJ_END_STOPPED, bj_error_get_name (BJ_ERROR_CANCELLED), why);
+  gboolean late;
+
   g_mutex_lock (&self->lock);
+  late = self->end != BJ_END_NONE && self->end != BJ_END_STOPPED;
+  self->stopped_late = self->stopped_late || late;
   self->paused = FALSE;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
+  if (late)
+    g_cancellable_cancel (self->hurry);
+  else
+    bj_session_end_work (self, BJ_END_STOPPED, bj_error_get_name (BJ_ERROR_CANCELLED), why);
 }
 
 void

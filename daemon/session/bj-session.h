@@ -73,7 +73,9 @@ void bj_session_dup_error (BjSession *self, char **error_name, char **message);
 GCancellable *bj_session_get_cancellable (BjSession *self);
 /** bj_session_get_hurry: (transfer none): cancelled when even the wrapping up has to be short (Delete, the daemon's end) */
 GCancellable *bj_session_get_hurry (BjSession *self);
+/** bj_session_stop: In any state; while it is being verified, what is left of the verification is cancelled. */
 void bj_session_stop (BjSession *self, const char *why);
+gboolean bj_session_was_stopped_late (BjSession *self);
 
 /** bj_session_set_paused: @error: when the machine refuses */
 gboolean bj_session_set_paused (BjSession *self, gboolean paused, GError **error);
@@ -96,6 +98,10 @@ void bj_session_record (BjSession *self, gboolean seen, const char *type, JsonOb
 void bj_session_warn (BjSession *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /** bj_session_note_time: Records a phase of the timing. */
 void bj_session_note_time (BjSession *self, const char *phase, gint64 begun_us);
+/** bj_session_note_queue: The worker begins: how long it waited. */
+void bj_session_note_queue (BjSession *self);
+/** bj_session_note_command: A command's result is there; the first one is a phase of the timing. */
+void bj_session_note_command (BjSession *self);
 /** bj_session_dup_records: Returns: (transfer full): all records so far */
 JsonArray *bj_session_dup_records (BjSession *self, char **head, GError **error);
 /** bj_session_dup_report: Returns: (transfer full): JSON text of the report, partial while it works. Blocks. */

@@ -137,7 +137,7 @@ restore_protected (BjWork *work)
 }
 
 gboolean
-bj_work_write_tree (BjWork *work, GCancellable *cancellable, GError **error)
+bj_work_write_tree (BjWork *work, GError **error)
 {
   BjProjectStore *projects = work->context->projects;
   g_auto(BjTreeResult) now = { 0 };
@@ -146,9 +146,9 @@ bj_work_write_tree (BjWork *work, GCancellable *cancellable, GError **error)
   if (work->plan->project == NULL)
     return TRUE;
   bj_session_set_activity (work->session, "writing the project's tree");
-  if (!bj_project_store_write_tree (projects, work->plan->project, &now, cancellable, error))
+  if (!bj_project_store_write_tree (projects, work->plan->project, &now, NULL, error))
     return FALSE;
-  changed = bj_project_store_diff (projects, work->plan->project, work->baseline_tree, now.tree, cancellable, error);
+  changed = bj_project_store_diff (projects, work->plan->project, work->baseline_tree, now.tree, NULL, error);
   if (changed == NULL)
     return FALSE;
   work->tree = g_strdup (now.tree);

@@ -39,7 +39,7 @@ typedef struct
 /** bj_work_take_baseline: Records the folder as it is; reads belljar.ini from that tree; settles the check. */
 gboolean bj_work_take_baseline (BjWork *work, GError **error);
 /** bj_work_write_tree: Writes what the session left, records what changed. */
-gboolean bj_work_write_tree (BjWork *work, GCancellable *cancellable, GError **error);
+gboolean bj_work_write_tree (BjWork *work, GError **error);
 /** bj_work_commit: Commits exactly that tree, with the verdict in the trailers. */
 gboolean bj_work_commit (BjWork *work, GError **error);
 

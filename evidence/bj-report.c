@@ -244,20 +244,33 @@ scan_record (Scan *scan, JsonObject *record)
       handlers[i].handle (scan, bj_json_get_int (record, "n", -1), at, data);
 }
 
-/* Nothing after the first end counts. */
+static gboolean
+is_record (JsonObject *record, const char *by, const char *type)
+{
+  return g_str_equal (bj_json_get_string (record, "by", ""), by)
+         && (type == NULL || g_str_equal (bj_json_get_string (record, "type", ""), type));
+}
+
+/* The first session record binds; before it there may be warnings of the daemon's, and a session that failed early has none. Nothing
+ * after the first end counts. */
 static gboolean
 scan_records (Scan *scan, JsonArray *records, GError **error)
 {
   guint count = json_array_get_length (records);
-  JsonObject *first = count > 0 ? bj_json_array_get_object (records, 0) : NULL;
 
-  if (!g_str_equal (bj_json_get_string (first, "by", ""), "seen")
-      || !g_str_equal (bj_json_get_string (first, "type", ""), "session") || bj_json_get_object (first, "data") == NULL)
-    return bj_error_set (error, BJ_ERROR_INVALID, "The transcript does not begin with the session's own record");
-  scan->session = bj_json_get_object (first, "data");
-  scan->started = scan->last = bj_json_get_double (first, "at", 0);
-  for (guint i = 1; i < count && scan->end == NULL; i++)
-    scan_record (scan, bj_json_array_get_object (records, i));
+  if (count == 0)
+    return bj_error_set (error, BJ_ERROR_INVALID, "The transcript is empty");
+  scan->started = bj_json_get_double (bj_json_array_get_object (records, 0), "at", 0);
+  for (guint i = 0; i < count && scan->end == NULL; i++)
+    {
+      JsonObject *record = bj_json_array_get_object (records, i);
+
+      if (scan->session == NULL && !is_record (record, "seen", NULL))
+        return bj_error_set (error, BJ_ERROR_INVALID, "Record %u comes before the session's own record", i);
+      if (scan->session == NULL && is_record (record, "seen", "session"))
+        scan->session = bj_json_get_object (record, "data");
+      scan_record (scan, record);
+    }
   return TRUE;
 }
 

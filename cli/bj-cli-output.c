@@ -261,3 +261,28 @@ bj_output_list_to_json (GPtrArray *proxies, const char *id_key)
   json_node_take_array (node, array);
   return node;
 }
+
+static JsonNode *
+get_value (JsonObject *object, const char *key)
+{
+  JsonNode *node = object != NULL ? json_object_get_member (object, key) : NULL;
+
+  return node != NULL && JSON_NODE_HOLDS_VALUE (node) ? node : NULL;
+}
+
+const char *
+bj_json_get_text (JsonObject *object, const char *key)
+{
+  JsonNode *node = get_value (object, key);
+
+  return node != NULL && json_node_get_value_type (node) == G_TYPE_STRING ? json_node_get_string (node) : NULL;
+}
+
+double
+bj_json_get_number (JsonObject *object, const char *key, double fallback)
+{
+  JsonNode *node = get_value (object, key);
+  GType type = node != NULL ? json_node_get_value_type (node) : G_TYPE_INVALID;
+
+  return type == G_TYPE_INT64 || type == G_TYPE_DOUBLE ? json_node_get_double (node) : fallback;
+}

@@ -58,6 +58,11 @@ void bj_output_json (JsonNode *node);
 JsonNode *bj_output_object_to_json (GDBusProxy *proxy, const char *id_key);
 /** bj_output_list_to_json: @proxies: (element-type GDBusProxy): an array of them */
 JsonNode *bj_output_list_to_json (GPtrArray *proxies, const char *id_key);
+/** bj_json_get_text: Returns: (transfer none) (nullable): @object's member if it is a string; @object may be %NULL */
+const char *bj_json_get_text (JsonObject *object, const char *key);
+/** bj_json_get_number: Returns: @object's member if it is a number, else @fallback; @object may be %NULL */
+double bj_json_get_number (JsonObject *object, const char *key, double fallback);
+
 /** bj_output_to_snake: "StartedAt" to "started_at" */
 char *bj_output_to_snake (const char *name);
 

@@ -14,16 +14,6 @@
 
 #define KEY_FILE_MAX 4096
 
-static const char *
-get_text (JsonObject *object, const char *key)
-{
-  JsonNode *node = object != NULL ? json_object_get_member (object, key) : NULL;
-
-  return node != NULL && JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING
-             ? json_node_get_string (node)
-             : NULL;
-}
-
 static JsonObject *
 get_object (JsonObject *object, const char *key)
 {
@@ -49,8 +39,8 @@ bj_report_to_exit (JsonObject *report)
     { "NEEDS INPUT", NULL, BJ_EXIT_NEEDS_INPUT },
     { "IN PROGRESS", NULL, BJ_EXIT_IN_PROGRESS },
   };
-  const char *outcome = get_text (report, "outcome");
-  const char *verdict = get_text (get_object (report, "check"), "verdict");
+  const char *outcome = bj_json_get_text (report, "outcome");
+  const char *verdict = bj_json_get_text (get_object (report, "check"), "verdict");
 
   for (guint i = 0; i < G_N_ELEMENTS (table); i++)
     if (g_strcmp0 (table[i].outcome, outcome) == 0
@@ -62,14 +52,15 @@ bj_report_to_exit (JsonObject *report)
 JsonObject *
 bj_report_parse (const char *json, GError **error)
 {
-  g_autoptr(JsonNode) node = json_from_string (json, error);
+  g_autoptr(GError) problem = NULL;
+  g_autoptr(JsonNode) node = json_from_string (json, &problem);
 
-  if (node == NULL)
+  if (problem != NULL)
     {
-      g_prefix_error (error, _("The report is not JSON: "));
+      bj_error_set (error, BJ_ERROR_FAILED, _("The report is not JSON: %s"), problem->message);
       return NULL;
     }
-  if (!JSON_NODE_HOLDS_OBJECT (node))
+  if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     {
       bj_error_set (error, BJ_ERROR_FAILED, _("The report is not a JSON object"));
       return NULL;
@@ -142,8 +133,8 @@ static void
 print_verified (JsonObject *report, const char *key, gboolean own_key, gboolean as_json)
 {
   JsonObject *transcript = get_object (report, "transcript");
-  const char *head = get_text (transcript, "head");
-  gint64 count = transcript != NULL ? json_object_get_int_member_with_default (transcript, "count", 0) : 0;
+  const char *head = bj_json_get_text (transcript, "head");
+  double count = bj_json_get_number (transcript, "count", 0);
   JsonObject *object;
   JsonNode *node;
 
@@ -151,10 +142,10 @@ print_verified (JsonObject *report, const char *key, gboolean own_key, gboolean 
     {
       object = json_object_new ();
       json_object_set_boolean_member (object, "verified", TRUE);
-      json_object_set_string_member (object, "session", get_text (report, "session"));
+      json_object_set_string_member (object, "session", bj_json_get_text (report, "session"));
       json_object_set_string_member (object, "key", key);
       json_object_set_boolean_member (object, "key_from_file", own_key);
-      json_object_set_int_member (object, "records", count);
+      json_object_set_int_member (object, "records", (gint64) count);
       json_object_set_string_member (object, "head", head);
       node = json_node_new (JSON_NODE_OBJECT);
       json_node_take_object (node, object);
@@ -162,7 +153,7 @@ print_verified (JsonObject *report, const char *key, gboolean own_key, gboolean 
       return;
     }
   bj_output_line (_("signature   good, Ed25519 key %s"), key);
-  bj_output_line (_("transcript  whole, %" G_GINT64_FORMAT " records, each holds the hash of the one before; head %s"),
+  bj_output_line (_("transcript  whole, %.0f records, each holds the hash of the one before; head %s"),
                   count, head != NULL ? head : "–");
   bj_output_line (_("report      follows from the transcript's records"));
   if (!own_key)

@@ -15,6 +15,7 @@
 #define CHUNK 65536
 #define LINE_MAX_BYTES (8u * 1024 * 1024)
 #define VALUE_MAX 160
+#define WORD_BYTES_MAX 32
 
 typedef enum
 {
@@ -59,11 +60,19 @@ append_members (GString *text, JsonObject *data)
 static void
 append_time (GString *text, JsonObject *record)
 {
-  double at = json_object_get_double_member_with_default (record, "at", 0);
+  double at = bj_json_get_number (record, "at", 0);
   g_autoptr(GDateTime) time = at > 0 && at < 1e11 ? g_date_time_new_from_unix_local ((gint64) at) : NULL;
   g_autofree char *shown = time != NULL ? g_date_time_format (time, "%H:%M:%S") : g_strdup ("--:--:--");
 
   g_string_append (text, shown);
+}
+
+static char *
+escape_member (JsonObject *record, const char *key)
+{
+  const char *text = bj_json_get_text (record, key);
+
+  return bj_untrusted_escape (text != NULL ? text : "?", -1, WORD_BYTES_MAX);
 }
 
 char *
@@ -89,9 +98,9 @@ bj_record_to_line (const char *line, gsize length)
       return g_string_free (text, FALSE);
     }
   record = json_node_get_object (root);
-  by = bj_untrusted_escape (json_object_get_string_member_with_default (record, "by", "?"), -1, 16);
-  type = bj_untrusted_escape (json_object_get_string_member_with_default (record, "type", "?"), -1, 32);
-  g_string_append_printf (text, "%5" G_GINT64_FORMAT "  ", json_object_get_int_member_with_default (record, "n", -1));
+  by = escape_member (record, "by");
+  type = escape_member (record, "type");
+  g_string_append_printf (text, "%5.0f  ", bj_json_get_number (record, "n", -1));
   append_time (text, record);
   g_string_append_printf (text, "  %-7s  %-11s", by, type);
   data = json_object_get_member (record, "data");

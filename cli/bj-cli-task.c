@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-cli-task.h"
+
+#include "bj-cli-live.h"
+#include "bj-cli-output.h"
+#include "bj-cli-verbs.h"
+#include "bj-client-wait.h"
+#include "bj-name.h"
+#include "bj-units.h"
+
+#include <glib/gi18n.h>
+
+#define MIB (1024 * 1024)
+
+void
+bj_task_words_clear (BjTaskWords *words)
+{
+  g_free (words->project);
+  g_free (words->image);
+  g_free (words->check);
+  g_free (words->time);
+  g_free (words->model);
+  g_free (words->network);
+  g_free (words->memory);
+  g_free (words->cpus);
+}
+
+static gboolean
+add_text (GVariantDict *dict, const char *key, const char *text, GError **error)
+{
+  if (text == NULL)
+    return TRUE;
+  if (*text == '\0' || !g_utf8_validate (text, -1, NULL))
+    {
+      bj_usage_error_set (error, _("--%s needs UTF-8 text"), key);
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, key, "s", text);
+  return TRUE;
+}
+
+static gboolean
+add_name (GVariantDict *dict, const char *key, const char *name, GError **error)
+{
+  if (name == NULL)
+    return TRUE;
+  if (!bj_name_is_valid (name))
+    {
+      bj_usage_error_set (error, _("--%s: a name has lower-case letters, digits, “.”, “_” and “-”, at most 63"), key);
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, key, "s", name);
+  return TRUE;
+}
+
+static gboolean
+add_time (GVariantDict *dict, const char *time, GError **error)
+{
+  g_autoptr(GError) problem = NULL;
+  guint seconds;
+
+  if (time == NULL)
+    return TRUE;
+  if (!bj_units_parse_duration (time, &seconds, &problem))
+    {
+      bj_usage_error_set (error, "--time: %s", problem->message);
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, "wall-clock", "u", seconds);
+  return TRUE;
+}
+
+/* A bare number is MiB, as the bus has it; with a unit it is a size: 2G. */
+static gboolean
+add_memory (GVariantDict *dict, const char *memory, GError **error)
+{
+  guint64 value;
+
+  if (memory == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (memory, 10, 1, G_MAXUINT, &value, NULL))
+    {
+      if (!bj_units_parse_size (memory, &value, NULL) || value / MIB == 0 || value / MIB > G_MAXUINT)
+        {
+          bj_usage_error_set (error, _("--memory: write MiB or a size, for example 2048 or 2G"));
+          return FALSE;
+        }
+      value /= MIB;
+    }
+  g_variant_dict_insert (dict, "memory-mib", "u", (guint) value);
+  return TRUE;
+}
+
+static gboolean
+add_cpus (GVariantDict *dict, const char *cpus, GError **error)
+{
+  guint64 value;
+
+  if (cpus == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (cpus, 10, 1, 1024, &value, NULL))
+    {
+      bj_usage_error_set (error, _("--cpus needs a number from 1"));
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, "cpus", "u", (guint) value);
+  return TRUE;
+}
+
+static gboolean
+add_network (GVariantDict *dict, const char *network, GError **error)
+{
+  if (network == NULL)
+    return TRUE;
+  if (!g_str_equal (network, "internet") && !g_str_equal (network, "none"))
+    {
+      bj_usage_error_set (error, _("--network is internet or none"));
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, "network", "s", network);
+  return TRUE;
+}
+
+GVariant *
+bj_task_words_to_options (const BjTaskWords *words, GError **error)
+{
+  g_auto(GVariantDict) dict = G_VARIANT_DICT_INIT (NULL);
+
+  if (!add_name (&dict, "project", words->project, error) || !add_name (&dict, "image", words->image, error)
+      || !add_text (&dict, "check", words->check, error) || !add_text (&dict, "model", words->model, error)
+      || !add_time (&dict, words->time, error) || !add_memory (&dict, words->memory, error)
+      || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error))
+    return NULL;
+  return g_variant_dict_end (&dict);
+}
+
+/* A task that was started, while the command waits for its report. */
+typedef struct
+{
+  BjCli *cli;
+  BjClient *client;
+  BjStatus *status;
+  BjDBusSession *session; /* NULL until it is known */
+  GCancellable *wait;
+  gboolean stop_wanted;
+} Following;
+
+static void
+on_stopped (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GVariant) answer = bj_client_call_finish (BJ_CLIENT (source), result, NULL, &error);
+
+  if (answer == NULL)
+    bj_output_note (_("The session could not be stopped: %s"), error->message);
+}
+
+static void
+stop_session (Following *following)
+{
+  bj_client_call_async (following->client, following->session, "Stop", NULL, NULL, -1, NULL, on_stopped, NULL);
+}
+
+static void
+on_interrupt (guint count, gpointer user_data)
+{
+  Following *following = user_data;
+
+  if (count > 1)
+    {
+      g_cancellable_cancel (following->wait);
+      return;
+    }
+  bj_status_note (following->status,
+                  _("Stopping the session and waiting for its report; Ctrl-C again leaves it alone."));
+  following->stop_wanted = TRUE;
+  if (following->session != NULL)
+    stop_session (following);
+}
+
+static BjDBusSession *
+open_session (BjClient *client, const char *path, GError **error)
+{
+  g_autoptr(GAsyncResult) result = NULL;
+
+  bj_client_open_session_async (client, path, NULL, bj_cli_on_ready, &result);
+  bj_cli_await (&result);
+  return bj_client_open_session_finish (client, result, error);
+}
+
+/* Returns: (transfer full): the report's JSON */
+static char *
+wait_for_report (Following *following, GError **error)
+{
+  g_autoptr(BjLive) live = bj_live_new (following->client, following->session, following->status);
+  g_autoptr(GAsyncResult) result = NULL;
+
+  bj_client_wait_report_async (following->client, following->session, following->wait, bj_cli_on_ready, &result);
+  bj_cli_await (&result);
+  return bj_client_wait_report_finish (following->client, result, NULL, error);
+}
+
+static char *
+follow (Following *following, const char *path, GError **error)
+{
+  g_autoptr(BjDBusSession) session = open_session (following->client, path, error);
+  g_autofree char *note = NULL;
+  char *report;
+
+  if (session == NULL)
+    return NULL;
+  note = g_strdup_printf (_("Session %s"), bj_client_get_id (session));
+  bj_status_note (following->status, note);
+  following->session = session;
+  if (following->stop_wanted)
+    stop_session (following);
+  report = wait_for_report (following, error);
+  following->session = NULL;
+  if (report == NULL && g_cancellable_is_cancelled (following->wait))
+    bj_output_note (_("Left alone; later: belljar report %s"), bj_client_get_id (session));
+  return report;
+}
+
+static char *
+start (BjCli *cli, BjClient *client, const char *text, GVariant *options, GError **error)
+{
+  g_autoptr(GVariant) answer = NULL;
+  char *path = NULL;
+
+  answer = bj_cli_call_simple (cli, bj_client_get_manager (client), "RunTask",
+                               g_variant_new ("(s@a{sv})", text, options), error);
+  if (answer != NULL)
+    g_variant_get (answer, "(o)", &path);
+  return path;
+}
+
+static int
+print_detached (const char *path, gboolean as_json)
+{
+  const char *id = strrchr (path, '/') + 1;
+  JsonObject *object;
+  JsonNode *node;
+
+  if (!as_json)
+    {
+      bj_output_line ("%s", id);
+      return BJ_EXIT_OK;
+    }
+  object = json_object_new ();
+  json_object_set_string_member (object, "outcome", "IN PROGRESS");
+  json_object_set_string_member (object, "session", id);
+  node = json_node_new (JSON_NODE_OBJECT);
+  json_node_take_object (node, object);
+  bj_output_json (node);
+  return BJ_EXIT_OK;
+}
+
+static int
+run_task (BjCli *cli, const char *text, GVariant *options, gboolean as_json, gboolean detach, GError **error)
+{
+  g_autoptr(GVariant) owned = g_variant_ref_sink (options);
+  g_autoptr(BjStatus) status = bj_status_new ();
+  g_autoptr(GCancellable) wait = g_cancellable_new ();
+  g_autofree char *path = NULL;
+  g_autofree char *report = NULL;
+  Following following = { .cli = cli, .status = status, .wait = wait };
+
+  following.client = bj_cli_connect (cli, error);
+  if (following.client == NULL)
+    return -1;
+  bj_cli_on_interrupt (cli, on_interrupt, &following);
+  path = start (cli, following.client, text, owned, error);
+  if (path != NULL && !detach)
+    report = follow (&following, path, error);
+  bj_cli_on_interrupt (cli, NULL, NULL);
+  if (path == NULL)
+    return -1;
+  if (detach)
+    return print_detached (path, as_json);
+  bj_status_clear (status);
+  return report != NULL ? bj_report_print (report, as_json, error) : -1;
+}
+
+int
+bj_verb_task (BjCli *cli, char **args, GError **error)
+{
+  g_auto(BjTaskWords) words = { 0 };
+  gboolean as_json = FALSE;
+  gboolean detach = FALSE;
+  const GOptionEntry entries[] = {
+    { "project", 'p', 0, G_OPTION_ARG_FILENAME, &words.project, N_("work on this project"), N_("NAME") },
+    { "image", 'i', 0, G_OPTION_ARG_FILENAME, &words.image, N_("start from this image"), N_("NAME") },
+    { "check", 'c', 0, G_OPTION_ARG_FILENAME, &words.check, N_("command that shows whether it is done"), N_("COMMAND") },
+    { "time", 't', 0, G_OPTION_ARG_FILENAME, &words.time, N_("wall clock, for example 20m"), N_("DURATION") },
+    { "model", 'm', 0, G_OPTION_ARG_FILENAME, &words.model, N_("one of the allowed models"), N_("NAME") },
+    { "network", 0, 0, G_OPTION_ARG_FILENAME, &words.network, N_("internet or none"), N_("KIND") },
+    { "memory", 0, 0, G_OPTION_ARG_FILENAME, &words.memory, N_("the machine's memory in MiB, or 2G"), N_("MIB") },
+    { "cpus", 0, 0, G_OPTION_ARG_FILENAME, &words.cpus, N_("the machine's processors"), N_("NUMBER") },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
+    { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("start only; print the session's id"), NULL },
+    { 0 },
+  };
+  GVariant *options;
+
+  if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
+    return -1;
+  if (*args[1] == '\0' || !g_utf8_validate (args[1], -1, NULL))
+    return bj_usage_error_set (error, _("The task must be UTF-8 text"));
+  options = bj_task_words_to_options (&words, error);
+  return options != NULL ? run_task (cli, args[1], options, as_json, detach, error) : -1;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-cli-task.h"
+#include "bj-units.h"
+
+#include "bj-error.h"
+
+static void
+test_durations (void)
+{
+  static const struct
+  {
+    const char *text;
+    guint seconds; /* 0: refused */
+  } cases[] = {
+    { "90", 90 },      { "90s", 90 },         { "20m", 1200 },        { "2h", 7200 },
+    { "1d", 86400 },   { "0", 0 },            { "0m", 0 },            { "", 0 },
+    { NULL, 0 },       { "m", 0 },            { "-1", 0 },            { "+1", 0 },
+    { " 1", 0 },       { "1 m", 0 },          { "1mm", 0 },           { "1.5h", 0 },
+    { "1w", 0 },       { "0x10", 0 },         { "20M", 0 },           { "4294967295", 4294967295u },
+    { "4294967296", 0 }, { "49711d", 0 },     { "49710d", 4294944000u }, { "99999999999999999999999", 0 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      guint seconds = 0;
+      gboolean good = bj_units_parse_duration (cases[i].text, &seconds, &error);
+
+      g_test_message ("%s", cases[i].text != NULL ? cases[i].text : "NULL");
+      g_assert_cmpint (good, ==, cases[i].seconds != 0);
+      g_assert_cmpuint (seconds, ==, cases[i].seconds);
+      g_assert_true (good || g_error_matches (error, BJ_ERROR, BJ_ERROR_INVALID));
+    }
+}
+
+static void
+test_sizes (void)
+{
+  static const struct
+  {
+    const char *text;
+    guint64 bytes; /* 0: refused */
+  } cases[] = {
+    { "4096", 4096 },
+    { "64K", 65536 },
+    { "64M", 67108864 },
+    { "2G", G_GUINT64_CONSTANT (2147483648) },
+    { "1T", G_GUINT64_CONSTANT (1099511627776) },
+    { "2g", 0 },
+    { "2GB", 0 },
+    { "2GiB", 0 },
+    { "", 0 },
+    { NULL, 0 },
+    { "G", 0 },
+    { "-2G", 0 },
+    { "9223372036854775807", G_MAXINT64 },
+    { "9223372036854775808", 0 },
+    { "8388608T", 0 },
+    { "18446744073709551617", 0 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      guint64 bytes = 0;
+
+      g_test_message ("%s", cases[i].text != NULL ? cases[i].text : "NULL");
+      g_assert_cmpint (bj_units_parse_size (cases[i].text, &bytes, NULL), ==, cases[i].bytes != 0);
+      g_assert_cmpuint (bytes, ==, cases[i].bytes);
+    }
+}
+
+static void
+test_duration_text (void)
+{
+  static const struct
+  {
+    guint64 seconds;
+    const char *text;
+  } cases[] = {
+    { 0, "0 s" }, { 59, "59 s" }, { 60, "1 min 0 s" }, { 3599, "59 min 59 s" }, { 3600, "1 h 0 min" }, { 7500, "2 h 5 min" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *text = bj_units_format_duration (cases[i].seconds);
+
+      g_assert_cmpstr (text, ==, cases[i].text);
+    }
+}
+
+static void
+test_task_words (void)
+{
+  static const struct
+  {
+    BjTaskWords words;
+    const char *options; /* NULL: a usage error */
+  } cases[] = {
+    { { 0 }, "@a{sv} {}" },
+    { { .project = "demo" }, "{'project': <'demo'>}" },
+    { { .image = "debian", .network = "none" }, "{'image': <'debian'>, 'network': <'none'>}" },
+    { { .check = "make -C \"ä\" test" }, "{'check': <'make -C \"ä\" test'>}" },
+    { { .time = "20m" }, "{'wall-clock': <uint32 1200>}" },
+    { { .memory = "2048" }, "{'memory-mib': <uint32 2048>}" },
+    { { .memory = "2G" }, "{'memory-mib': <uint32 2048>}" },
+    { { .model = "qwen3:8b", .cpus = "2" }, "{'cpus': <uint32 2>, 'model': <'qwen3:8b'>}" },
+    { { .project = "../etc" }, NULL },
+    { { .project = "" }, NULL },
+    { { .image = "A" }, NULL },
+    { { .check = "" }, NULL },
+    { { .check = "\xff" }, NULL },
+    { { .model = "\xc3" }, NULL },
+    { { .time = "soon" }, NULL },
+    { { .time = "0" }, NULL },
+    { { .network = "lan" }, NULL },
+    { { .network = "" }, NULL },
+    { { .memory = "0" }, NULL },
+    { { .memory = "1K" }, NULL },
+    { { .memory = "much" }, NULL },
+    { { .memory = "8388607T" }, NULL },
+    { { .cpus = "0" }, NULL },
+    { { .cpus = "-1" }, NULL },
+    { { .cpus = "1025" }, NULL },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      GVariant *options = bj_task_words_to_options (&cases[i].words, &error);
+      g_autoptr(GVariant) got = options != NULL ? g_variant_ref_sink (options) : NULL;
+      g_autoptr(GVariant) wanted = NULL;
+
+      g_test_message ("case %u", i);
+      if (cases[i].options == NULL)
+        {
+          g_assert_null (got);
+          g_assert_error (error, BJ_USAGE_ERROR, 0);
+          continue;
+        }
+      g_assert_no_error (error);
+      wanted = g_variant_parse (G_VARIANT_TYPE_VARDICT, cases[i].options, NULL, NULL, &error);
+      g_assert_no_error (error);
+      got = g_variant_ref_sink (g_variant_get_normal_form (g_steal_pointer (&got)));
+      for (gsize j = 0; j < g_variant_n_children (wanted); j++)
+        {
+          g_autoptr(GVariant) entry = g_variant_get_child_value (wanted, j);
+          g_autoptr(GVariant) value = NULL;
+          g_autoptr(GVariant) other = NULL;
+          const char *key = NULL;
+
+          g_variant_get (entry, "{&sv}", &key, &value);
+          other = g_variant_lookup_value (got, key, NULL);
+          g_assert_nonnull (other);
+          g_assert_true (g_variant_equal (value, other));
+        }
+      g_assert_cmpuint (g_variant_n_children (got), ==, g_variant_n_children (wanted));
+    }
+}
+
+static void
+test_report_exits (void)
+{
+  static const struct
+  {
+    const char *json;
+    BjExit code;
+  } cases[] = {
+    { "{\"outcome\":\"DONE\",\"check\":{\"verdict\":\"proved\"}}", BJ_EXIT_OK },
+    { "{\"outcome\":\"DONE\",\"check\":{\"verdict\":\"passes\"}}", BJ_EXIT_OK },
+    { "{\"outcome\":\"DONE\",\"check\":{\"verdict\":\"passes-here\"}}", BJ_EXIT_UNPROVED },
+    { "{\"outcome\":\"DONE\",\"check\":{\"verdict\":\"none\"}}", BJ_EXIT_UNPROVED },
+    { "{\"outcome\":\"DONE\"}", BJ_EXIT_UNPROVED },
+    { "{\"outcome\":\"DONE\",\"check\":null}", BJ_EXIT_UNPROVED },
+    { "{\"outcome\":\"DONE\",\"check\":{\"verdict\":\"failed\"}}", BJ_EXIT_REFUTED },
+    { "{\"outcome\":\"NEEDS INPUT\"}", BJ_EXIT_NEEDS_INPUT },
+    { "{\"outcome\":\"IN PROGRESS\",\"check\":{\"verdict\":\"proved\"}}", BJ_EXIT_IN_PROGRESS },
+    { "{\"outcome\":\"FAILED\",\"check\":{\"verdict\":\"proved\"}}", BJ_EXIT_ERROR },
+    { "{\"outcome\":\"CANCELLED\"}", BJ_EXIT_ERROR },
+    { "{\"outcome\":\"done\"}", BJ_EXIT_ERROR },
+    { "{\"outcome\":7}", BJ_EXIT_ERROR },
+    { "{}", BJ_EXIT_ERROR },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(JsonObject) report = bj_report_parse (cases[i].json, NULL);
+
+      g_test_message ("%s", cases[i].json);
+      g_assert_nonnull (report);
+      g_assert_cmpint (bj_report_to_exit (report), ==, cases[i].code);
+    }
+}
+
+static void
+test_bad_reports (void)
+{
+  static const char *const cases[] = { "", "[]", "7", "null", "{", "{\"outcome\":" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(GError) error = NULL;
+
+      g_test_message ("%s", cases[i]);
+      g_assert_null (bj_report_parse (cases[i], &error));
+      g_assert_nonnull (error);
+    }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/cli/durations", test_durations);
+  g_test_add_func ("/cli/sizes", test_sizes);
+  g_test_add_func ("/cli/duration-text", test_duration_text);
+  g_test_add_func ("/cli/task-words", test_task_words);
+  g_test_add_func ("/cli/report-exits", test_report_exits);
+  g_test_add_func ("/cli/bad-reports", test_bad_reports);
+  return g_test_run ();
+}

@@ -38,7 +38,7 @@ typedef struct
   BjGatewaySession *session; /* (owned) */
   SoupServerMessage *message; /* (owned) */
   GBytes *body;               /* (owned) (nullable) */
-  gulong finished_id;
+  gulong finished_id, disconnected_id;
   gboolean finished; /* nobody waits for the answer any more */
 } BjAsked;
 
@@ -59,6 +59,7 @@ asked_new (BjGatewaySession *session, SoupServerMessage *message, GBytes *body)
   asked->message = g_object_ref (message);
   asked->body = body ? g_bytes_ref (body) : NULL;
   asked->finished_id = g_signal_connect (message, "finished", G_CALLBACK (on_asked_finished), asked);
+  asked->disconnected_id = g_signal_connect (message, "disconnected", G_CALLBACK (on_asked_finished), asked);
   session->active++;
   soup_server_message_pause (message);
   return asked;
@@ -69,6 +70,7 @@ asked_free (BjAsked *asked)
 {
   asked->session->active--;
   g_clear_signal_handler (&asked->finished_id, asked->message);
+  g_clear_signal_handler (&asked->disconnected_id, asked->message);
   g_object_unref (asked->session);
   g_object_unref (asked->message);
   g_clear_pointer (&asked->body, g_bytes_unref);

@@ -48,12 +48,49 @@ tokens_are_json (const char *text, gsize length)
   return !quoted;
 }
 
+static gboolean
+is_escape_between (const char *text, gsize i, gsize length, guint first, guint last)
+{
+  guint value = 0;
+
+  if (i + 6 > length || text[i] != '\\' || text[i + 1] != 'u')
+    return FALSE;
+  for (gsize k = i + 2; k < i + 6; k++)
+    {
+      if (!g_ascii_isxdigit (text[k]))
+        return FALSE;
+      value = value * 16 + (guint) g_ascii_xdigit_value (text[k]);
+    }
+  return value >= first && value <= last;
+}
+
+/* Half a surrogate pair and NUL are no text: what would become invalid UTF-8 becomes U+FFFD. */
+static void
+replace_bad_escapes (char *text, gsize length)
+{
+  for (gsize i = 0; i < length; i++)
+    {
+      if (text[i] != '\\')
+        continue;
+      if (is_escape_between (text, i, length, 0xd800, 0xdbff) && is_escape_between (text, i + 6, length, 0xdc00, 0xdfff))
+        i += 11;
+      else if (is_escape_between (text, i, length, 0xd800, 0xdfff) || is_escape_between (text, i, length, 0, 0))
+        {
+          memcpy (text + i, "\\ufffd", 6);
+          i += 5;
+        }
+      else
+        i++;
+    }
+}
+
 JsonObject *
 bj_json_parse_object (const char *text, gssize length, GError **error)
 {
   gsize size = length < 0 ? strlen (text) : (gsize) length;
   g_autoptr(JsonParser) parser = json_parser_new ();
   g_autoptr(GError) why = NULL;
+  g_autofree char *copy = NULL;
   JsonNode *root;
 
   if (!bj_json_depth_is_sane (text, size))
@@ -66,7 +103,9 @@ bj_json_parse_object (const char *text, gssize length, GError **error)
       bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON");
       return NULL;
     }
-  if (!json_parser_load_from_data (parser, text, (gssize) size, &why))
+  copy = g_strndup (text, size);
+  replace_bad_escapes (copy, size);
+  if (!json_parser_load_from_data (parser, copy, (gssize) size, &why))
     {
       bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: %s", why->message);
       return NULL;

@@ -18,7 +18,7 @@ struct _BjRelay
   GCancellable *cancellable;
   GSource *hangup; /* (nullable): watches the agent's end */
   guint stall_id;
-  gulong wrote_id, gone_id;
+  gulong wrote_id, finished_id, disconnected_id;
   char *path;
   guint64 request_bytes, response_bytes;
   char *request_sha256;
@@ -41,7 +41,8 @@ relay_free (BjRelay *self)
   g_clear_pointer (&self->hangup, g_source_unref);
   g_clear_handle_id (&self->stall_id, g_source_remove);
   g_clear_signal_handler (&self->wrote_id, self->agent);
-  g_clear_signal_handler (&self->gone_id, self->agent);
+  g_clear_signal_handler (&self->finished_id, self->agent);
+  g_clear_signal_handler (&self->disconnected_id, self->agent);
   g_clear_object (&self->upstream);
   g_clear_object (&self->agent);
   g_clear_object (&self->request);
@@ -314,7 +315,8 @@ watch_agent (BjRelay *self)
 {
   GSocket *socket = soup_server_message_get_socket (self->agent);
 
-  self->gone_id = g_signal_connect (self->agent, "finished", G_CALLBACK (on_agent_finished), self);
+  self->finished_id = g_signal_connect (self->agent, "finished", G_CALLBACK (on_agent_finished), self);
+  self->disconnected_id = g_signal_connect (self->agent, "disconnected", G_CALLBACK (on_agent_finished), self);
   if (socket == NULL)
     return;
   self->hangup = g_socket_create_source (socket, G_IO_HUP, NULL);

@@ -207,3 +207,170 @@ def ask(path, method, url, body=None, headers=None):
 
 def chat_body(text="hello", **more):
     return {"model": "replay", "messages": [{"role": "user", "content": text}], **more}
+
+
+AGENT_XML = os.path.join(ROOT, "dbus", "org.belljar1.Agent.xml")
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+                    "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082")
+
+
+class VerbError(Exception):
+    """What a verb of the fake daemon fails with: name under org.belljar1.Error, and text."""
+
+
+def as_bytes(value):
+    return bytes(value).rstrip(b"\0")
+
+
+class Daemon:
+    """Plays the daemon for one belljar-agent: the Agent interface over a socket pair, commands run in a folder here."""
+
+    def __init__(self, gateway_socket, folder, task, data=None, argv_prefix=(), **facts):
+        MainLoop.ensure()
+        self.folder = folder
+        self.facts = {"task": GLib.Variant("s", task), "project": GLib.Variant("s", "demo"),
+                      "folder": GLib.Variant.new_bytestring(folder.encode()), "os": GLib.Variant("s", "Debian 12"),
+                      "model": GLib.Variant("s", "replay"), "check": GLib.Variant("s", ""),
+                      "steps": GLib.Variant("u", 200), "seconds": GLib.Variant("u", 600),
+                      "output-bytes": GLib.Variant("u", 65536), "context": GLib.Variant("u", 32768),
+                      "vision": GLib.Variant("b", False), "think": GLib.Variant("b", False),
+                      "textual-tools": GLib.Variant("b", False), "network": GLib.Variant("s", "none")}
+        self.facts.update(facts)
+        self.calls, self.records, self.plan, self.notes, self.background = [], [], [], [], {}
+        self.finished = self.failed = self.check = None
+        self.fail_with = {}
+        ours, theirs = socket.socketpair()
+        handle = os.open(gateway_socket, os.O_PATH)
+        argv = [*argv_prefix, os.path.join(BUILD, "agent", "belljar-agent"),
+                "--data=" + (data or os.path.join(ROOT, "data", "agent"))]
+        self.process = spawn_with_fds(argv, [theirs.fileno(), handle], stderr=subprocess.PIPE)
+        theirs.close()
+        os.close(handle)
+        self.connection = peer_connection(ours)
+        with open(AGENT_XML, encoding="utf-8") as file:
+            interface = Gio.DBusNodeInfo.new_for_xml(file.read()).lookup_interface("org.belljar1.Agent")
+        self.connection.register_object("/org/belljar1/agent", interface, self._on_call, None, None)
+        self.connection.start_message_processing()
+
+    def _on_call(self, _connection, _sender, _path, _interface, method, parameters, invocation):
+        threading.Thread(target=self._answer, args=(method, parameters, invocation), daemon=True).start()
+
+    def _answer(self, method, parameters, invocation):
+        arguments = parameters.unpack()
+        self.calls.append((method, arguments))
+        try:
+            if self.fail_with.get(method):
+                raise self.fail_with[method].pop(0)
+            invocation.return_value(getattr(self, "verb_" + method)(*arguments))
+        except VerbError as error:
+            invocation.return_dbus_error("org.belljar1.Error." + error.args[0], error.args[1])
+        except Exception as error:  # a mistake of this test, seen in the agent's error
+            invocation.return_dbus_error("org.belljar1.Error.Failed", repr(error))
+
+    def verb_GetTask(self):
+        return GLib.Variant("(a{sv})", (self.facts,))
+
+    def verb_Exec(self, _tool, _label, argv, options):
+        started = time.monotonic()
+        timed_out = False
+        process = subprocess.Popen([as_bytes(a) for a in argv], cwd=as_bytes(options["cwd"]), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            out, err = process.communicate(bytes(options.get("stdin", b"")), options.get("timeout", 60))
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(process.pid, 9)
+            out, err = process.communicate()
+        cap = 65536
+        return GLib.Variant("(a{sv})", ({
+            "exit": GLib.Variant("i", max(process.returncode, -1)),
+            "signal": GLib.Variant("u", max(-process.returncode, 0)), "timed-out": GLib.Variant("b", timed_out),
+            "stdout": GLib.Variant("ay", out[:cap]), "stderr": GLib.Variant("ay", err[:cap]),
+            "truncated": GLib.Variant("b", len(out) > cap), "duration": GLib.Variant("d", time.monotonic() - started)},))
+
+    def verb_Start(self, label, _argv, _options):
+        self.background[len(self.background) + 1] = label
+        return GLib.Variant("(u)", (len(self.background),))
+
+    def verb_Poll(self, number, _wait):
+        if number not in self.background:
+            raise VerbError("NotFound", f"there is no background command {number}")
+        return GLib.Variant("(a{sv})", ({"running": GLib.Variant("b", True), "output": GLib.Variant("ay", b"tick\n")},))
+
+    def verb_Send(self, _number, _data):
+        return None
+
+    def verb_Kill(self, _number):
+        return None
+
+    def verb_ListBackground(self):
+        return GLib.Variant("(aa{sv})", ([{"id": GLib.Variant("u", i), "label": GLib.Variant("s", label),
+                                           "running": GLib.Variant("b", True)}
+                                          for i, label in self.background.items()],))
+
+    def verb_ReadFile(self, path, offset, limit):
+        try:
+            with open(as_bytes(path), "rb") as file:
+                data = file.read()
+        except FileNotFoundError as error:
+            raise VerbError("NotFound", str(error)) from error
+        return GLib.Variant("(ayt)", (data[offset:offset + limit], len(data)))
+
+    def verb_WriteFile(self, path, data, options):
+        try:
+            with open(as_bytes(path), "ab" if options.get("append") else "wb") as file:
+                file.write(bytes(data))
+        except FileNotFoundError as error:
+            raise VerbError("NotFound", str(error)) from error
+        if "mode" in options:
+            os.chmod(as_bytes(path), options["mode"])
+
+    def verb_Screenshot(self):
+        return GLib.Variant("(ay)", (PNG,))
+
+    def verb_PlanAdd(self, text):
+        self.plan.append([text, "todo"])
+        return GLib.Variant("(u)", (len(self.plan),))
+
+    def verb_PlanUpdate(self, number, status):
+        self.plan[number - 1][1] = status
+
+    def verb_PlanList(self):
+        return GLib.Variant("(aa{sv})", ([{"id": GLib.Variant("u", i + 1), "text": GLib.Variant("s", text),
+                                           "status": GLib.Variant("s", status)}
+                                          for i, (text, status) in enumerate(self.plan)],))
+
+    def verb_Note(self, text):
+        self.notes.append(text)
+
+    def verb_SetCheck(self, command, setup):
+        self.check = (command, setup)
+
+    def verb_Record(self, kind, text):
+        assert len(text) <= 1024 * 1024
+        self.records.append((kind, json.loads(text)))
+
+    def verb_Finish(self, summary):
+        self.finished = summary
+
+    def verb_Fail(self, error, message):
+        self.failed = (error, message)
+
+    def records_of(self, kind):
+        return [value for name, value in self.records if name == kind]
+
+    def wait(self, seconds=DEADLINE):
+        """Waits for the agent's end; returns its exit code."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the agent did not end; calls: {self.calls[-5:]}") from None
+        self.errors = self.process.stderr.read().decode()
+        return self.process.returncode
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        if not self.connection.is_closed():
+            self.connection.close_sync(None)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-guest-private.h"
+
+#include "bj-error.h"
+
+#define FIRST_PAUSE_US 2000
+#define LAST_PAUSE_US 100000
+#define SILENCE (20 * G_USEC_PER_SEC) /* how long an agent may be away before the call fails */
+
+/* Too long for the agent in one piece: into a file of the run's own folder first; the program removes it. */
+static gboolean
+upload (BjGuest *guest, const char *path, GBytes *request, GCancellable *cancellable, GError **error)
+{
+  gsize size;
+  const guint8 *data = g_bytes_get_data (request, &size);
+  gint64 handle;
+  gboolean ok = TRUE;
+
+  if (!bj_guest_agent_open (guest, path, "w", &handle, error))
+    return FALSE;
+  for (gsize done = 0; ok && done < size; done += BJ_AGENT_WRITE_MAX)
+    ok = !g_cancellable_set_error_if_cancelled (cancellable, error)
+         && bj_guest_agent_write (guest, handle, data + done, MIN (size - done, BJ_AGENT_WRITE_MAX), error);
+  bj_guest_agent_close (guest, handle);
+  return ok;
+}
+
+gboolean
+bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
+                    GCancellable *cancellable, GError **error)
+{
+  const char *argv[] = { BJ_RUN_PROGRAM, mode, NULL, NULL };
+  g_autofree char *path = NULL;
+
+  *self = (BjGuestRun) { .guest = bj_guest_ref (guest), .pause_us = FIRST_PAUSE_US };
+  self->deadline = g_get_monotonic_time () + (gint64) budget_s * G_USEC_PER_SEC;
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+  if (g_bytes_get_size (request) > BJ_AGENT_WRITE_MAX)
+    {
+      path = g_strdup_printf (BJ_RUN_DIR "/request-%08x%08x", g_random_int (), g_random_int ());
+      if (!upload (guest, path, request, cancellable, error))
+        return FALSE;
+      argv[2] = path;
+    }
+  return bj_guest_agent_exec (guest, argv, path ? NULL : request, &self->pid, error);
+}
+
+gboolean
+bj_guest_run_check (BjGuestRun *self, gboolean *done, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  gint64 now = g_get_monotonic_time ();
+
+  *done = FALSE;
+  if (bj_guest_agent_exec_status (self->guest, self->pid, done, &self->output, &local))
+    {
+      self->silent = 0;
+      if (*done || now < self->deadline)
+        return TRUE;
+      return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest did not end a command at its deadline");
+    }
+  if (bj_guest_is_paused (self->guest))
+    {
+      self->deadline += self->pause_us;
+      return TRUE;
+    }
+  if (self->silent == 0)
+    self->silent = now;
+  if (g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) && now - self->silent < SILENCE
+      && (bj_guest_revive (self->guest) || now < self->silent + SILENCE / 2))
+    return TRUE;
+  /* A new agent does not know what the old one had started. */
+  if (g_error_matches (local, BJ_ERROR, BJ_ERROR_FAILED))
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest's agent was restarted while a command ran");
+  g_propagate_error (error, g_steal_pointer (&local));
+  return FALSE;
+}
+
+gboolean
+bj_guest_run_pause (BjGuestRun *self, GCancellable *cancellable, GError **error)
+{
+  if (g_cancellable_is_cancelled (cancellable))
+    return bj_error_set (error, BJ_ERROR_CANCELLED, "The command was cancelled");
+  g_usleep (self->pause_us);
+  self->pause_us = MIN (self->pause_us + self->pause_us / 2, LAST_PAUSE_US);
+  return TRUE;
+}
+
+void
+bj_guest_run_stop (BjGuestRun *self)
+{
+  const char *argv[] = { BJ_RUN_PROGRAM, "stop", NULL };
+  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
+  g_autoptr(GBytes) bytes = NULL;
+  g_autoptr(GError) error = NULL;
+  gint64 pid;
+
+  bj_guest_request_add_number (request, "pid", (guint64) self->pid);
+  bytes = bj_guest_request_finish (request, NULL);
+  if (!bj_guest_agent_exec (self->guest, argv, bytes, &pid, &error))
+    g_debug ("Stopping a command in the guest: %s", error->message);
+}
+
+void
+bj_guest_run_clear (BjGuestRun *self)
+{
+  g_clear_pointer (&self->guest, bj_guest_unref);
+  g_clear_pointer (&self->output, g_bytes_unref);
+}
+
+gboolean
+bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *input, guint budget_s,
+              BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GBytes) bytes = bj_guest_request_finish (request, input);
+  g_auto(BjGuestRun) run = { 0 };
+  gboolean done = FALSE;
+
+  if (!bj_guest_run_begin (&run, self, mode, bytes, budget_s, cancellable, error))
+    return FALSE;
+  while (!done)
+    {
+      if (!bj_guest_run_pause (&run, cancellable, error) || !bj_guest_run_check (&run, &done, error))
+        {
+          bj_guest_run_stop (&run);
+          return FALSE;
+        }
+    }
+  *output = g_steal_pointer (&run.output);
+  return bj_guest_answer_parse (g_bytes_get_data (*output, NULL), g_bytes_get_size (*output), answer, error);
+}

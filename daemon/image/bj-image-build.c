@@ -6,6 +6,7 @@
 #include "bj-fd.h"
 #include "bj-image-smoke.h"
 #include "bj-initrd.h"
+#include "bj-remove.h"
 #include "bj-spawn.h"
 
 #include <errno.h>
@@ -322,7 +323,7 @@ make_disk (BjBuilding *self, GError **error)
   if (!make_raw_disk (self, error))
     return FALSE;
   bj_progress_set (self->progress, 0.4);
-  if (!bj_image_remove_tree (self->root, error) || !run (self, argv, STEP_TIMEOUT, NULL, error))
+  if (!bj_remove_tree (self->root, error) || !run (self, argv, STEP_TIMEOUT, NULL, error))
     return FALSE;
   if (g_unlink (self->raw) < 0)
     return bj_fd_set_io_error (error, errno, "Removing %s", self->raw);
@@ -433,13 +434,4 @@ bj_image_build_run (const BjImageBuild *build, BjProgress *progress, GCancellabl
   g_free (self.release);
   g_strfreev (self.environ);
   return ok;
-}
-
-gboolean
-bj_image_remove_tree (const char *path, GError **error)
-{
-  const char *argv[] = { "rm", "-rf", "--one-file-system", "--", path, NULL };
-  BjSpawn spawn = { .argv = argv, .timeout_s = STEP_TIMEOUT };
-
-  return bj_spawn_run (&spawn, NULL, NULL, error);
 }

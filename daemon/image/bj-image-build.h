@@ -27,7 +27,4 @@ gboolean bj_image_build_check_space (const BjRecipe *recipe, const char *dir, GE
 gboolean bj_image_build_run (const BjImageBuild *build, BjProgress *progress, GCancellable *cancellable,
                              GError **error);
 
-/** bj_image_remove_tree: Removes a folder and all in it, without following links or crossing into another file system. */
-gboolean bj_image_remove_tree (const char *path, GError **error);
-
 G_END_DECLS

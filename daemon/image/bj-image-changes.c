@@ -5,6 +5,7 @@
 #include "bj-image-build.h"
 #include "bj-image-store-private.h"
 #include "bj-name.h"
+#include "bj-remove.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -42,7 +43,7 @@ remove_leftover (const char *path)
   for (guint i = 0; i < REMOVE_TRIES; i++)
     {
       g_clear_error (&local);
-      if (bj_image_remove_tree (path, &local))
+      if (bj_remove_tree (path, &local))
         return;
       g_usleep (REMOVE_PAUSE_US);
     }
@@ -259,7 +260,7 @@ bj_image_store_freeze (BjImageStore *self, const char *name, BjProgress *progres
   return ok;
 }
 
-/* Compares the bytes with @seal's digest; @match says how that went, an error only that it could not be done. */
+/* @match says whether the bytes have that digest, an error only that it could not be found out. */
 static gboolean
 compare_bytes (const char *path, const char *digest, gboolean *match, BjProgress *progress, GCancellable *cancellable,
                GError **error)
@@ -285,10 +286,9 @@ verify_files (const char *dir, BjImageInfo *info, BjImageSeal *disk, const char 
       g_autofree char *path = g_build_filename (dir, files[i].name, NULL);
       gboolean match = FALSE;
 
-      if (!g_file_test (path, G_FILE_TEST_IS_REGULAR))
-        match = FALSE;
-      else if (!compare_bytes (path, files[i].seal->digest, &match, files[i].progress, cancellable, error)
-               || !bj_image_seal_read_facts (files[i].seal, path, error))
+      /* Absent, a link or a folder: no match, and no error. */
+      if (bj_image_seal_read_facts (files[i].seal, path, NULL)
+          && !compare_bytes (path, files[i].seal->digest, &match, files[i].progress, cancellable, error))
         return FALSE;
       if (!match)
         *wrong = files[i].name;
@@ -388,6 +388,7 @@ delete_claimed (BjImageStore *self, const char *name, GError **error)
     return FALSE;
   (void) delete_versions (self, name, &local);
   end (self, entry, local);
+  bj_image_store_emit_changed (self, name);
   if (local == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&local));
@@ -403,7 +404,6 @@ bj_image_store_delete (BjImageStore *self, const char *name, GError **error)
     return FALSE;
   ok = delete_claimed (self, name, error);
   bj_image_store_release (self, name);
-  bj_image_store_emit_changed (self, name);
   return ok;
 }
 

@@ -16,8 +16,9 @@ G_BEGIN_DECLS
 /* The parts of the daemon, made once by bj-daemon.c in this order and passed down; nobody owns it but bj-daemon.c. */
 typedef struct
 {
-  char *state_dir;      /* absolute */
-  char *program_dir;    /* where belljar-agent, belljar-gateway, belljar-tree lie: libexec or the build folder's parts */
+  char *state_dir; /* absolute */
+  char *build_dir; /* (nullable): set when belljard runs from a build folder: programs and data are taken from there */
+  BjAuth auth;
   BjConfig *config;
   BjStore *store;
   BjEngine *engine;
@@ -30,7 +31,11 @@ typedef struct
   BjJobs *jobs;
 } BjContext;
 
+/** bj_context_find_build_dir: Returns: (transfer full) (nullable): the build folder that the running program lies in */
+char *bj_context_find_build_dir (void);
 /** bj_context_dup_program: @name: for example "belljar-agent". Returns: (transfer full): its absolute path */
 char *bj_context_dup_program (BjContext *context, const char *name);
+/** bj_context_dup_data: @name: agent, images or guest. Returns: (transfer full): absolute path of that data folder */
+char *bj_context_dup_data (BjContext *context, const char *name);
 
 G_END_DECLS

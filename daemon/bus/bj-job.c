@@ -312,6 +312,13 @@ on_waited (gpointer user_data)
 }
 
 void
+bj_jobs_cancel_all (BjJobs *self)
+{
+  for (guint i = 0; i < self->jobs->len; i++)
+    g_cancellable_cancel (((BjJob *) g_ptr_array_index (self->jobs, i))->cancellable);
+}
+
+void
 bj_jobs_free (BjJobs *self, guint deadline_s)
 {
   gboolean late = FALSE;
@@ -319,8 +326,7 @@ bj_jobs_free (BjJobs *self, guint deadline_s)
 
   if (self == NULL)
     return;
-  for (guint i = 0; i < self->jobs->len; i++)
-    g_cancellable_cancel (((BjJob *) g_ptr_array_index (self->jobs, i))->cancellable);
+  bj_jobs_cancel_all (self);
   timer = g_timeout_add_seconds (deadline_s, on_waited, &late);
   while (any_at_work (self) && !late)
     g_main_context_iteration (NULL, TRUE);

@@ -21,6 +21,7 @@ typedef gboolean (*BjJobFunc) (gpointer data, BjProgress *progress, GCancellable
                                GError **error);
 
 BjJobs *bj_jobs_new (GDBusObjectManagerServer *objects, BjGate *gate);
+void bj_jobs_cancel_all (BjJobs *self);
 /** bj_jobs_free: Cancels all and waits for them, at most @deadline_s seconds. */
 void bj_jobs_free (BjJobs *self, guint deadline_s);
 

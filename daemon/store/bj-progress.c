@@ -18,8 +18,9 @@ struct _BjProgress
   GArray *steps; /* of BjStep */
   guint current;
   double part;     /* of the current step */
+  char *sub_phase; /* (nullable): of the child that does the current step */
   double sent;     /* what func was last told; it never goes back */
-  guint sent_step; /* the step func was last told of, from 1 */
+  char *sent_phase;
 };
 
 static void
@@ -47,6 +48,8 @@ bj_progress_free (BjProgress *self)
   if (self == NULL)
     return;
   g_array_unref (self->steps);
+  g_free (self->sub_phase);
+  g_free (self->sent_phase);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -71,21 +74,53 @@ whole (BjProgress *self)
   return all > 0 ? done / all : 0;
 }
 
+static const char *
+current_phase (BjProgress *self)
+{
+  if (self->current >= self->steps->len)
+    return "";
+  if (self->sub_phase != NULL)
+    return self->sub_phase;
+  return g_array_index (self->steps, BjStep, self->current).phase;
+}
+
 /* Caller holds the lock. */
 static void
 tell (BjProgress *self)
 {
   double now = MAX (whole (self), self->sent);
-  gboolean in_step = self->current < self->steps->len;
-  gboolean new_step = in_step && self->current + 1 != self->sent_step;
+  const char *phase = current_phase (self);
   gboolean ended = now >= 1 && self->sent < 1;
 
-  if (!new_step && !ended && now - self->sent < SMALLEST_MOVE)
+  if (!ended && now - self->sent < SMALLEST_MOVE && (*phase == '\0' || g_strcmp0 (phase, self->sent_phase) == 0))
     return;
   self->sent = now;
-  self->sent_step = in_step ? self->current + 1 : self->sent_step;
+  g_free (self->sent_phase);
+  self->sent_phase = g_strdup (phase);
   if (self->func != NULL)
-    self->func (in_step ? g_array_index (self->steps, BjStep, self->current).phase : "", now, self->user_data);
+    self->func (phase, now, self->user_data);
+}
+
+static void
+on_child (const char *phase, double fraction, gpointer user_data)
+{
+  BjProgress *self = user_data;
+
+  g_mutex_lock (&self->lock);
+  self->part = fraction;
+  if (*phase != '\0')
+    {
+      g_free (self->sub_phase);
+      self->sub_phase = g_strdup (phase);
+    }
+  tell (self);
+  g_mutex_unlock (&self->lock);
+}
+
+BjProgress *
+bj_progress_new_child (BjProgress *parent)
+{
+  return parent != NULL ? bj_progress_new (on_child, parent) : NULL;
 }
 
 void
@@ -125,6 +160,7 @@ bj_progress_step_done (BjProgress *self)
     {
       self->current++;
       self->part = 0;
+      g_clear_pointer (&self->sub_phase, g_free);
     }
   tell (self);
   g_mutex_unlock (&self->lock);

@@ -63,8 +63,32 @@ test_small_moves (void)
 }
 
 static void
+test_child (void)
+{
+  g_autoptr(GString) phases = g_string_new (NULL);
+  Seen seen = { phases, 0, 0 };
+  g_autoptr(BjProgress) progress = bj_progress_new (on_progress, &seen);
+  g_autoptr(BjProgress) child = bj_progress_new_child (progress);
+
+  bj_progress_add_step (progress, "build", 80);
+  bj_progress_add_step (progress, "freeze", 20);
+  bj_progress_add_step (child, "bootstrap", 1);
+  bj_progress_add_step (child, "smoke", 1);
+  bj_progress_set (child, 0.5);
+  g_assert_cmpfloat_with_epsilon (seen.last, 0.2, 1e-9);
+  bj_progress_step_done (child);
+  bj_progress_step_done (child);
+  g_assert_cmpfloat_with_epsilon (seen.last, 0.8, 1e-9);
+  bj_progress_step_done (progress);
+  bj_progress_set (progress, 0.5);
+  g_assert_cmpfloat_with_epsilon (seen.last, 0.9, 1e-9);
+  g_assert_cmpstr (phases->str, ==, " build bootstrap smoke freeze");
+}
+
+static void
 test_null (void)
 {
+  g_assert_null (bj_progress_new_child (NULL));
   bj_progress_add_step (NULL, "x", 1);
   bj_progress_set (NULL, 0.5);
   bj_progress_step_done (NULL);
@@ -101,6 +125,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/progress/weights", test_weights);
   g_test_add_func ("/progress/small-moves", test_small_moves);
+  g_test_add_func ("/progress/child", test_child);
   g_test_add_func ("/progress/null", test_null);
   g_test_add_func ("/progress/threads", test_threads);
   return g_test_run ();

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "belljar-manager"
+
+#include "bj-manager-object.h"
+
+#include "bj-bus.h"
+#include "bj-call.h"
+#include "bj-config-build.h"
+#include "bj-dbus-manager.h"
+#include "bj-doctor.h"
+#include "bj-name.h"
+#include "bj-options.h"
+
+#include <string.h>
+
+#define MIRROR_BYTES_MAX 512
+/* How many calls of WaitReport one user may have waiting. */
+#define WAITS_PER_USER 256
+
+struct _BjManagerObject
+{
+  BjContext *context;
+  BjSessionManager *sessions; /* (owned) */
+  BjDBusManager *skeleton;
+  GHashTable *waits; /* uid to how many wait */
+};
+
+static gboolean
+start_session (BjManagerObject *self, GDBusMethodInvocation *invocation, const char *task, GVariant *options)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *path
+      = bj_session_manager_start (self->sessions, bj_gate_get_caller (invocation), task, options, &error);
+
+  if (path != NULL)
+    g_dbus_method_invocation_return_value (invocation, g_variant_new ("(o)", path));
+  else
+    bj_gate_return_error (invocation, error);
+  return TRUE;
+}
+
+static gboolean
+on_run_task (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *task, GVariant *options,
+             gpointer user_data)
+{
+  return start_session (user_data, invocation, task, options);
+}
+
+static gboolean
+on_open_session (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, GVariant *options, gpointer user_data)
+{
+  return start_session (user_data, invocation, NULL, options);
+}
+
+/* A call of WaitReport, from the check of the session's owner to the answer. */
+typedef struct
+{
+  BjManagerObject *manager;
+  GDBusMethodInvocation *invocation; /* (owned) until it is answered */
+  char *session;
+  guint timeout_ms;
+  uid_t uid;
+} BjWaiting;
+
+static guint
+count_waits (BjManagerObject *self, uid_t uid, int change)
+{
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->waits, GUINT_TO_POINTER (uid))) + (guint) change;
+
+  if (n == 0)
+    g_hash_table_remove (self->waits, GUINT_TO_POINTER (uid));
+  else
+    g_hash_table_insert (self->waits, GUINT_TO_POINTER (uid), GUINT_TO_POINTER (n));
+  return n;
+}
+
+static void
+waiting_free (BjWaiting *waiting)
+{
+  count_waits (waiting->manager, waiting->uid, -1);
+  g_free (waiting->session);
+  g_free (waiting);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjWaiting, waiting_free)
+
+static void
+on_waited (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjWaiting) waiting = user_data;
+  g_autoptr(GError) error = NULL;
+  g_autofree char *outcome = NULL;
+  g_autofree char *report = NULL;
+
+  if (bj_session_manager_wait_finish (BJ_SESSION_MANAGER (source), result, &outcome, &report, &error))
+    bj_dbus_manager_complete_wait_report (waiting->manager->skeleton, waiting->invocation, outcome, report);
+  else
+    bj_gate_return_error (waiting->invocation, error);
+}
+
+static void
+on_wait_allowed (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjWaiting) waiting = user_data;
+  g_autoptr(GError) error = NULL;
+
+  if (!bj_gate_check_owner_finish (BJ_GATE (source), result, &error))
+    {
+      bj_gate_return_error (waiting->invocation, error);
+      return;
+    }
+  bj_session_manager_wait_async (waiting->manager->sessions, waiting->session, waiting->timeout_ms, on_waited, waiting);
+  g_steal_pointer (&waiting);
+}
+
+static gboolean
+on_wait_report (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *session, guint timeout_ms,
+                gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+  uid_t uid = bj_gate_get_caller (invocation)->uid;
+  g_autofree char *label = g_strdup_printf ("session %s", strrchr (session, '/') + 1);
+  BjWaiting *waiting;
+  uid_t owner;
+
+  if (!bj_session_manager_get_owner (self->sessions, session, &owner))
+    return bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", session);
+  if (count_waits (self, uid, 0) >= WAITS_PER_USER)
+    return bj_call_return_error (invocation, BJ_ERROR_LIMIT, "%d calls of WaitReport of yours are waiting already",
+                                 WAITS_PER_USER);
+  waiting = g_new0 (BjWaiting, 1);
+  waiting->manager = self;
+  waiting->invocation = invocation;
+  waiting->session = g_strdup (session);
+  waiting->timeout_ms = timeout_ms;
+  waiting->uid = uid;
+  count_waits (self, uid, 1);
+  bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.view", owner, label, on_wait_allowed,
+                             waiting);
+  return TRUE;
+}
+
+/* Work that makes a project or an image. */
+typedef struct
+{
+  BjContext *context;
+  char *name;
+  char *mirror; /* (nullable) */
+  gboolean freeze;
+  uid_t uid;
+  gid_t gid;
+} BjMaking;
+
+static BjMaking *
+making_new (BjManagerObject *self, GDBusMethodInvocation *invocation, const char *name)
+{
+  BjMaking *making = g_new0 (BjMaking, 1);
+  const BjCaller *caller = bj_gate_get_caller (invocation);
+
+  making->context = self->context;
+  making->name = g_strdup (name);
+  making->uid = caller->uid;
+  making->gid = caller->gid;
+  return making;
+}
+
+static void
+making_free (gpointer data)
+{
+  BjMaking *making = data;
+
+  g_free (making->name);
+  g_free (making->mirror);
+  g_free (making);
+}
+
+static gboolean
+check_name (GDBusMethodInvocation *invocation, const char *what, const char *name)
+{
+  if (bj_name_is_valid (name))
+    return TRUE;
+  bj_call_return_error (invocation, BJ_ERROR_INVALID,
+                        "“%s” is no name for %s: 1 to 63 of the characters a-z, 0-9, “.”, “_” and “-”, a letter or a "
+                        "digit first",
+                        name, what);
+  return FALSE;
+}
+
+static gboolean
+create_project (gpointer data, GVariant **reply, GError **error)
+{
+  BjMaking *making = data;
+  g_autofree char *element = bj_name_to_path_element (making->name);
+  g_autofree char *path = g_strdup_printf (BJ_BUS_ROOT "/projects/%s", element);
+
+  if (!bj_project_store_create (making->context->projects, making->name, making->uid, making->gid, error))
+    return FALSE;
+  *reply = g_variant_new ("(o)", path);
+  return TRUE;
+}
+
+static gboolean
+on_create_project (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *name, GVariant *options,
+                   gpointer user_data)
+{
+  g_autoptr(GError) error = NULL;
+
+  if (!check_name (invocation, "a project", name))
+    return TRUE;
+  if (bj_options_check (options, NULL, 0, &error))
+    bj_call_in_worker (invocation, create_project, making_new (user_data, invocation, name), making_free);
+  else
+    bj_gate_return_error (invocation, error);
+  return TRUE;
+}
+
+static BjImage *
+build_in_slot (BjMaking *making, BjProgress *progress, GCancellable *cancellable, GError **error)
+{
+  int slot = bj_slots_take (making->context->slots);
+  BjImage *image;
+
+  if (slot < 0)
+    {
+      bj_error_set (error, BJ_ERROR_LIMIT, "There is no free slot for the machine that tests the image");
+      return NULL;
+    }
+  image = bj_image_store_build (making->context->images, making->name, making->mirror, (guint) slot, progress, cancellable,
+                                error);
+  bj_slots_release (making->context->slots, (guint) slot);
+  return image;
+}
+
+static gboolean
+build_image (gpointer data, BjProgress *progress, GCancellable *cancellable, char **message, GError **error)
+{
+  BjMaking *making = data;
+  gint64 began = g_get_monotonic_time ();
+  g_autoptr(BjImage) image = NULL;
+  g_autoptr(BjProgress) building = bj_progress_new_child (progress);
+  g_autoptr(BjProgress) freezing = bj_progress_new_child (progress);
+
+  bj_progress_add_step (progress, "build", 95);
+  if (making->freeze)
+    bj_progress_add_step (progress, "freeze", 5);
+  image = build_in_slot (making, building, cancellable, error);
+  if (image == NULL)
+    return FALSE;
+  bj_progress_step_done (progress);
+  if (making->freeze && !bj_image_store_freeze (making->context->images, image->name, freezing, cancellable, error))
+    return FALSE;
+  *message = g_strdup_printf ("Image %s:%u is built%s: %" G_GUINT64_FORMAT " MiB, %" G_GINT64_FORMAT " s", image->name,
+                              image->version, making->freeze ? " and frozen" : "", image->size >> 20,
+                              (g_get_monotonic_time () - began) / G_USEC_PER_SEC);
+  return TRUE;
+}
+
+static gboolean
+check_mirror (GVariant *value, GError **error)
+{
+  const char *url = g_variant_get_string (value, NULL);
+  g_autoptr(GUri) uri = g_uri_parse (url, G_URI_FLAGS_NONE, NULL);
+  const char *scheme = uri != NULL ? g_uri_get_scheme (uri) : "";
+
+  if ((g_str_equal (scheme, "http") || g_str_equal (scheme, "https")) && strlen (url) <= MIRROR_BYTES_MAX
+      && strpbrk (url, " \t\r\n[]'\"\\|") == NULL)
+    return TRUE;
+  return bj_error_set (error, BJ_ERROR_INVALID, "must be an http or https URL of at most %d bytes", MIRROR_BYTES_MAX);
+}
+
+static const BjOption build_options[] = { { "mirror", "s", check_mirror }, { "freeze", "b", NULL } };
+
+static gboolean
+on_build_image (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *recipe, GVariant *options,
+                gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+  g_autoptr(GError) error = NULL;
+  BjMaking *making;
+
+  if (!check_name (invocation, "a recipe", recipe))
+    return TRUE;
+  if (!bj_options_check (options, build_options, G_N_ELEMENTS (build_options), &error))
+    {
+      bj_gate_return_error (invocation, error);
+      return TRUE;
+    }
+  making = making_new (self, invocation, recipe);
+  making->freeze = TRUE;
+  g_variant_lookup (options, "freeze", "b", &making->freeze);
+  g_variant_lookup (options, "mirror", "s", &making->mirror);
+  bj_call_as_job (invocation, self->context->jobs, "image-build", build_image, making, making_free);
+  return TRUE;
+}
+
+static gboolean
+on_doctor (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  bj_call_in_worker (invocation, bj_doctor_run, bj_doctor_new (self->context, self->sessions),
+                     (GDestroyNotify) bj_doctor_free);
+  return TRUE;
+}
+
+static void
+add_layer (GVariantBuilder *layers, const char *name, gboolean active, gboolean proven, const char *reason)
+{
+  GVariantBuilder layer = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
+
+  g_variant_builder_add (&layer, "{sv}", "active", g_variant_new_boolean (active));
+  g_variant_builder_add (&layer, "{sv}", "proven", g_variant_new_boolean (proven));
+  g_variant_builder_add (&layer, "{sv}", "reason", g_variant_new_string (reason));
+  g_variant_builder_add (layers, "{sv}", name, g_variant_builder_end (&layer));
+}
+
+static GVariant *
+describe_isolation (BjContext *context)
+{
+  GVariantBuilder layers = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
+  gboolean is_root = geteuid () == 0;
+  gboolean active = FALSE, proven = FALSE;
+  g_autofree char *reason = NULL;
+
+  if (context->firewall != NULL)
+    bj_firewall_get_status (context->firewall, &active, &proven, &reason);
+  add_layer (&layers, "nftables", active, proven, reason != NULL ? reason : "belljard does not run as root");
+  add_layer (&layers, "systemd", FALSE, FALSE, "not part of this version");
+  add_layer (&layers, "uid", is_root, is_root,
+             is_root ? "each machine has a uid of its own" : "belljard does not run as root");
+  return g_variant_builder_end (&layers);
+}
+
+static void
+update (BjManagerObject *self)
+{
+  bj_dbus_manager_set_isolation (self->skeleton, describe_isolation (self->context));
+  bj_dbus_manager_set_budget (self->skeleton, bj_session_manager_get_budget (self->sessions));
+}
+
+BjManagerObject *
+bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const char *report_key)
+{
+  BjManagerObject *self = g_new0 (BjManagerObject, 1);
+
+  self->context = context;
+  self->sessions = g_object_ref (sessions);
+  self->waits = g_hash_table_new (NULL, NULL);
+  self->skeleton = bj_dbus_manager_skeleton_new ();
+  bj_dbus_manager_set_version (self->skeleton, BJ_VERSION);
+  bj_dbus_manager_set_engine (self->skeleton, bj_engine_get_uri (context->engine));
+  bj_dbus_manager_set_accelerator (self->skeleton,
+                                   bj_accelerator_to_string (bj_engine_get_accelerator (context->engine)));
+  bj_dbus_manager_set_report_key (self->skeleton, report_key);
+  update (self);
+  g_signal_connect_swapped (sessions, "changed", G_CALLBACK (update), self);
+  g_signal_connect (self->skeleton, "handle-run-task", G_CALLBACK (on_run_task), self);
+  g_signal_connect (self->skeleton, "handle-open-session", G_CALLBACK (on_open_session), self);
+  g_signal_connect (self->skeleton, "handle-wait-report", G_CALLBACK (on_wait_report), self);
+  g_signal_connect (self->skeleton, "handle-create-project", G_CALLBACK (on_create_project), self);
+  g_signal_connect (self->skeleton, "handle-build-image", G_CALLBACK (on_build_image), self);
+  g_signal_connect (self->skeleton, "handle-doctor", G_CALLBACK (on_doctor), self);
+  bj_gate_guard (context->gate, G_DBUS_INTERFACE_SKELETON (self->skeleton), BJ_GATE_NOBODY, "");
+  return self;
+}
+
+gboolean
+bj_manager_object_export (BjManagerObject *self, GDBusConnection *connection, GError **error)
+{
+  return g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (self->skeleton), connection, BJ_BUS_ROOT, error);
+}
+
+void
+bj_manager_object_free (BjManagerObject *self)
+{
+  if (self == NULL)
+    return;
+  g_signal_handlers_disconnect_by_data (self->sessions, self);
+  g_signal_handlers_disconnect_by_data (self->skeleton, self);
+  g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (self->skeleton));
+  g_object_unref (self->skeleton);
+  g_object_unref (self->sessions);
+  g_hash_table_unref (self->waits);
+  g_free (self);
+}

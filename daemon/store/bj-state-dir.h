@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/**
+ * bj_state_dir_open:
+ * @path: absolute; made with mode 0711 if it is missing, with the folders inside it
+ *
+ * Takes STATE/lock: one daemon for one folder. Fails clearly when the folder cannot be written, when its path is too long for
+ * the sockets below it, or when another daemon has it.
+ *
+ * Returns: the lock's fd, held until it is closed; or -1
+ */
+int bj_state_dir_open (const char *path, GError **error);
+
+/** bj_state_dir_check_length: Whether every unix socket below @path fits into 107 bytes. Pure. */
+gboolean bj_state_dir_check_length (const char *path, GError **error);
+
+/** bj_state_dir_get_free: Returns: bytes that are free there */
+guint64 bj_state_dir_get_free (const char *path);
+
+G_END_DECLS

@@ -23,4 +23,16 @@ typedef struct
 /** bj_sandbox_dup_argv: Returns: (transfer full): argv for bj_spawn_run() or GSubprocess; fds are passed beside it */
 GStrv bj_sandbox_dup_argv (const BjSandbox *sandbox);
 
+/**
+ * bj_sandbox_open_folder:
+ * @folder: an fd of a folder
+ * @writable: whether files may be made, changed and removed through it
+ *
+ * A folder's fd is a door: ".." leads out of it and past the sandbox. As root this gives a detached mount of the folder instead,
+ * whose top is the end of the world, without set-uid programs and devices. Otherwise it is a copy of @folder.
+ *
+ * Returns: an fd to pass on, owned by the caller, or -1
+ */
+int bj_sandbox_open_folder (int folder, gboolean writable, GError **error);
+
 G_END_DECLS

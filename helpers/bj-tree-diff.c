@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-tree-name.h"
+#include "bj-tree.h"
+
+#include "bj-error.h"
+
+#include <git2/sys/repository.h>
+
+#define LINES_FILE_MAX (2 * 1024 * 1024)
+#define LINES_TOTAL_MAX (G_GUINT64_CONSTANT (128) << 20)
+
+static const char *
+status_name (git_delta_t status)
+{
+  switch (status)
+    {
+    case GIT_DELTA_ADDED:
+      return "added";
+    case GIT_DELTA_DELETED:
+      return "deleted";
+    case GIT_DELTA_TYPECHANGE:
+      return "typechange";
+    default:
+      return "modified";
+    }
+}
+
+static guint64
+side_size (git_odb *odb, const git_diff_file *file)
+{
+  size_t size = 0;
+  git_object_t type;
+
+  if (git_oid_is_zero (&file->id) || git_odb_read_header (&size, &type, odb, &file->id) < 0)
+    return 0;
+  return size;
+}
+
+/* Lines of one file, -1 where counting them makes no sense. @budget: bytes that may still be compared */
+static void
+count_lines (git_diff *diff, size_t index, git_odb *odb, guint64 *budget, int *added, int *removed)
+{
+  const git_diff_delta *delta = git_diff_get_delta (diff, index);
+  guint64 size = side_size (odb, &delta->old_file) + side_size (odb, &delta->new_file);
+  g_autoptr(git_patch) patch = NULL;
+  size_t n_added = 0, n_removed = 0;
+
+  *added = *removed = -1;
+  if (size > LINES_FILE_MAX || size > *budget)
+    return;
+  *budget -= size;
+  if (git_patch_from_diff (&patch, diff, index) < 0 || patch == NULL)
+    return;
+  if (git_patch_get_delta (patch)->flags & GIT_DIFF_FLAG_BINARY)
+    return;
+  if (git_patch_line_stats (NULL, &n_added, &n_removed, patch) < 0)
+    return;
+  *added = (int) n_added;
+  *removed = (int) n_removed;
+}
+
+static void
+add_entries (git_diff *diff, git_odb *odb, BjTreeAnswer *answer)
+{
+  size_t n = git_diff_num_deltas (diff);
+  guint64 budget = LINES_TOTAL_MAX;
+
+  for (size_t i = 0; i < MIN (n, BJ_TREE_DIFF_MAX); i++)
+    {
+      const git_diff_delta *delta = git_diff_get_delta (diff, i);
+      const char *path = delta->status == GIT_DELTA_DELETED ? delta->old_file.path : delta->new_file.path;
+      gboolean encoded;
+      g_autofree char *text = bj_tree_name_encode (path, &encoded);
+      int added, removed;
+
+      count_lines (diff, i, odb, &budget, &added, &removed);
+      bj_tree_answer_add (answer, "entry", "%s %d %d %d %s", status_name (delta->status), added, removed, encoded, text);
+    }
+}
+
+/* diff OLD NEW; fd 3: the objects */
+gboolean
+bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
+{
+  g_autoptr(git_odb) odb = bj_tree_odb_new (3, -1, error);
+  g_autoptr(git_repository) repository = NULL;
+  g_autoptr(git_tree) old = NULL;
+  g_autoptr(git_tree) new = NULL;
+  g_autoptr(git_diff) diff = NULL;
+  git_diff_options options;
+
+  if (odb == NULL)
+    return FALSE;
+  bj_tree_confine ((const int[]) { 3 }, (const gboolean[]) { FALSE }, 1);
+  if (git_repository_wrap_odb (&repository, odb) < 0)
+    return bj_tree_git_error (error, "Opening the objects");
+  if (!bj_tree_lookup (repository, args[0], &old, error) || !bj_tree_lookup (repository, args[1], &new, error))
+    return FALSE;
+  git_diff_options_init (&options, GIT_DIFF_OPTIONS_VERSION);
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  options.context_lines = 0;
+  options.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
+  options.max_size = LINES_FILE_MAX;
+  if (git_diff_tree_to_tree (&diff, repository, old, new, &options) < 0)
+    return bj_tree_git_error (error, "Comparing two trees");
+  add_entries (diff, odb, answer);
+  return TRUE;
+}

@@ -8,6 +8,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <git2/sys/repository.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -155,6 +156,7 @@ bj_tree_export (const char *const *args, BjTreeAnswer *answer, GError **error)
     return bj_tree_git_error (error, "Opening the objects");
   git_libgit2_opts (GIT_OPT_SET_CACHE_OBJECT_LIMIT, GIT_OBJECT_BLOB, (size_t) 0);
   self.repository = repository;
+  setlocale (LC_CTYPE, "C.UTF-8"); /* names that are UTF-8 need no mark then */
   archive_write_set_format_pax_restricted (archive);
   if (archive_write_open_fd (archive, 4) != ARCHIVE_OK)
     return archive_failed (&self, error);

@@ -151,12 +151,12 @@ bj_tree_export (const char *const *args, BjTreeAnswer *answer, GError **error)
 
   if (odb == NULL || !bj_tree_parse_id (args[0], &id, error))
     return FALSE;
+  setlocale (LC_CTYPE, "C.UTF-8"); /* names that are UTF-8 need no mark then */
   bj_tree_confine ((const int[]) { 3 }, (const gboolean[]) { FALSE }, 1);
   if (git_repository_wrap_odb (&repository, odb) < 0)
     return bj_tree_git_error (error, "Opening the objects");
   git_libgit2_opts (GIT_OPT_SET_CACHE_OBJECT_LIMIT, GIT_OBJECT_BLOB, (size_t) 0);
   self.repository = repository;
-  setlocale (LC_CTYPE, "C.UTF-8"); /* names that are UTF-8 need no mark then */
   archive_write_set_format_pax_restricted (archive);
   if (archive_write_open_fd (archive, 4) != ARCHIVE_OK)
     return archive_failed (&self, error);

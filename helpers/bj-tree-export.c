@@ -8,6 +8,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <git2/sys/repository.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +151,7 @@ bj_tree_export (const char *const *args, BjTreeAnswer *answer, GError **error)
 
   if (odb == NULL || !bj_tree_parse_id (args[0], &id, error))
     return FALSE;
+  setlocale (LC_CTYPE, "C.UTF-8"); /* names that are UTF-8 need no mark then */
   bj_tree_confine ((const int[]) { 3 }, (const gboolean[]) { FALSE }, 1);
   if (git_repository_wrap_odb (&repository, odb) < 0)
     return bj_tree_git_error (error, "Opening the objects");

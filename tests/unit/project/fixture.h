@@ -21,6 +21,7 @@ typedef struct
   char *tree; /* (owned) (nullable): of the last write */
   GStrv warnings;
   guint64 files;
+  int stop; /* atomic: of a thread beside the test */
 } Fixture;
 
 #define OWNER 1234567u

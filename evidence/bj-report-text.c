@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define WIDTH 80
-#define WIDTH_MIN 40
+#define WIDTH_MIN 60
 #define LABEL_COLUMNS 13
 #define COMMANDS_MAX 200
 #define FILES_MAX 200

@@ -25,9 +25,8 @@ void bj_report_get_verdict_facts (JsonArray *records, BjVerdictFacts *facts);
 /**
  * bj_report_to_text:
  * @marker: (nullable): random text for the fence around what is untrusted; %NULL makes one
- * @width: columns to fold to, 80 if 0
+ * @width: columns to fold to, 80 if 0, at least 60
  *
- * Facts first, then the fenced, labelled, prefixed, folded claims. Nothing in it can be mistaken for a fact.
  *
  * Returns: (transfer full): UTF-8 text
  */

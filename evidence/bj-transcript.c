@@ -390,7 +390,7 @@ gboolean
 bj_transcript_append (BjTranscript *self, gboolean seen, const char *type, JsonObject *data, GError **error)
 {
   g_autoptr(JsonObject) owned = data;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   const RecordType *known = find_type (type, seen);
   double now = (double) g_get_real_time () / G_USEC_PER_SEC;
   g_autofree char *line = NULL;
@@ -405,7 +405,7 @@ bj_transcript_append (BjTranscript *self, gboolean seen, const char *type, JsonO
 guint64
 bj_transcript_get_length (BjTranscript *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->length;
 }
@@ -413,7 +413,7 @@ bj_transcript_get_length (BjTranscript *self)
 guint64
 bj_transcript_get_count (BjTranscript *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->count;
 }
@@ -421,7 +421,7 @@ bj_transcript_get_count (BjTranscript *self)
 char *
 bj_transcript_dup_head (BjTranscript *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return g_strdup (self->head);
 }

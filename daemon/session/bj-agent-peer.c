@@ -23,6 +23,7 @@ struct _BjAgentPeer
   BjGateway *gateway; /* (not owned) */
   BjChild *child;     /* (owned) */
   GVariant *task;     /* (owned) */
+  BjBackground *background; /* (owned) */
   GCancellable *cancellable;
   guint registration;
 
@@ -55,6 +56,12 @@ GVariant *
 bj_agent_peer_get_task (BjAgentPeer *self)
 {
   return self->task;
+}
+
+BjBackground *
+bj_agent_peer_get_background (BjAgentPeer *self)
+{
+  return self->background;
 }
 
 gboolean
@@ -202,6 +209,7 @@ peer_free (BjAgentPeer *self)
 {
   g_clear_pointer (&self->child, bj_child_free);
   g_variant_unref (self->task);
+  bj_background_free (self->background);
   g_object_unref (self->cancellable);
   g_object_unref (self->session);
   g_mutex_clear (&self->lock);
@@ -217,6 +225,7 @@ bj_agent_peer_start (BjSession *session, BjGateway *gateway, GVariant *task, GEr
   self->session = g_object_ref (session);
   self->gateway = gateway;
   self->task = g_variant_ref_sink (task);
+  self->background = bj_background_new (session);
   self->cancellable = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->idle);

@@ -180,13 +180,6 @@ get_machine (BjAgentPeer *peer, GError **error)
   return bj_session_dup_machine (session, error);
 }
 
-static void
-record_background (BjAgentPeer *peer, const char *event, guint id, const char *label, int exit, int signal)
-{
-  bj_session_record (bj_agent_peer_get_session (peer), TRUE, "background",
-                     bj_record_background (event, id, label, exit, signal));
-}
-
 static GVariant *
 verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
@@ -205,7 +198,7 @@ verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
       || !bj_guest_start (bj_machine_get_guest (machine), &command.exec, &id, bj_agent_peer_get_cancellable (peer),
                           error))
     return NULL;
-  record_background (peer, "start", id, label, -1, 0);
+  bj_background_add (bj_agent_peer_get_background (peer), id, label);
   return g_variant_new ("(u)", id);
 }
 
@@ -223,7 +216,7 @@ verb_poll (BjAgentPeer *peer, GVariant *arguments, GError **error)
                          bj_agent_peer_get_cancellable (peer), error))
     return NULL;
   if (!result.running)
-    record_background (peer, "end", id, "", result.exit, result.signal);
+    bj_background_end (bj_agent_peer_get_background (peer), id, result.exit, result.signal);
   g_variant_builder_add (&out, "{sv}", "running", g_variant_new_boolean (result.running));
   g_variant_builder_add (&out, "{sv}", "exit", g_variant_new_int32 (result.exit));
   g_variant_builder_add (&out, "{sv}", "signal", g_variant_new_uint32 ((guint32) result.signal));
@@ -251,7 +244,7 @@ verb_send (BjAgentPeer *peer, GVariant *arguments, GError **error)
     }
   if (!bj_guest_send (bj_machine_get_guest (machine), id, bytes, bj_agent_peer_get_cancellable (peer), error))
     return NULL;
-  record_background (peer, "send", id, "", -1, 0);
+  bj_background_note (bj_agent_peer_get_background (peer), id, "send");
   return g_variant_new ("()");
 }
 
@@ -265,32 +258,14 @@ verb_kill (BjAgentPeer *peer, GVariant *arguments, GError **error)
   if (machine == NULL
       || !bj_guest_kill (bj_machine_get_guest (machine), id, bj_agent_peer_get_cancellable (peer), error))
     return NULL;
-  record_background (peer, "kill", id, "", -1, 0);
+  bj_background_note (bj_agent_peer_get_background (peer), id, "kill");
   return g_variant_new ("()");
 }
 
 static GVariant *
 verb_list_background (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
-  g_auto(GVariantBuilder) list = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE ("aa{sv}"));
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
-  g_autoptr(GPtrArray) commands = NULL;
-
-  if (machine == NULL)
-    return NULL;
-  commands = bj_guest_list_background (bj_machine_get_guest (machine));
-  for (guint i = 0; i < commands->len; i++)
-    {
-      const BjBackground *command = g_ptr_array_index (commands, i);
-
-      g_variant_builder_open (&list, G_VARIANT_TYPE_VARDICT);
-      g_variant_builder_add (&list, "{sv}", "id", g_variant_new_uint32 (command->id));
-      g_variant_builder_add (&list, "{sv}", "label", g_variant_new_take_string (bj_untrusted_escape (command->label, -1, 400)));
-      g_variant_builder_add (&list, "{sv}", "running", g_variant_new_boolean (command->running));
-      g_variant_builder_add (&list, "{sv}", "exit", g_variant_new_int32 (command->exit));
-      g_variant_builder_close (&list);
-    }
-  return g_variant_new ("(@aa{sv})", g_variant_builder_end (&list));
+  return g_variant_new ("(@aa{sv})", bj_background_list (bj_agent_peer_get_background (peer)));
 }
 
 static GVariant *

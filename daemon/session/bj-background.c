@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-background.h"
+
+#include "bj-record.h"
+#include "bj-untrusted.h"
+
+#define LABEL_SHOWN 400
+
+typedef struct
+{
+  guint id;
+  char *label;
+  gboolean running;
+  int exit;
+} BjEntry;
+
+struct _BjBackground
+{
+  BjSession *session; /* (not owned): outlives its agent */
+  GMutex lock;
+  GPtrArray *entries; /* (owned) */
+};
+
+static void
+entry_free (gpointer data)
+{
+  BjEntry *entry = data;
+
+  g_free (entry->label);
+  g_free (entry);
+}
+
+BjBackground *
+bj_background_new (BjSession *session)
+{
+  BjBackground *self = g_new0 (BjBackground, 1);
+
+  self->session = session;
+  g_mutex_init (&self->lock);
+  self->entries = g_ptr_array_new_with_free_func (entry_free);
+  return self;
+}
+
+void
+bj_background_free (BjBackground *self)
+{
+  g_ptr_array_unref (self->entries);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static void
+record (BjBackground *self, const char *event, guint id, const char *label, int exit, int signal)
+{
+  bj_session_record (self->session, TRUE, "background", bj_record_background (event, id, label, exit, signal));
+}
+
+/* Call with the lock held. Returns: (nullable) */
+static BjEntry *
+find (BjBackground *self, guint id)
+{
+  for (guint i = 0; i < self->entries->len; i++)
+    {
+      BjEntry *entry = g_ptr_array_index (self->entries, i);
+
+      if (entry->id == id)
+        return entry;
+    }
+  return NULL;
+}
+
+void
+bj_background_add (BjBackground *self, guint id, const char *label)
+{
+  BjEntry *entry = g_new0 (BjEntry, 1);
+
+  entry->id = id;
+  entry->label = g_strdup (label);
+  entry->running = TRUE;
+  entry->exit = -1;
+  g_mutex_lock (&self->lock);
+  g_ptr_array_add (self->entries, entry);
+  g_mutex_unlock (&self->lock);
+  record (self, "start", id, label, -1, 0);
+}
+
+void
+bj_background_end (BjBackground *self, guint id, int exit, int signal)
+{
+  BjEntry *entry;
+  gboolean first;
+
+  g_mutex_lock (&self->lock);
+  entry = find (self, id);
+  first = entry != NULL && entry->running;
+  if (first)
+    {
+      entry->running = FALSE;
+      entry->exit = exit;
+    }
+  g_mutex_unlock (&self->lock);
+  if (first)
+    record (self, "end", id, NULL, exit, signal);
+}
+
+void
+bj_background_note (BjBackground *self, guint id, const char *event)
+{
+  record (self, event, id, NULL, -1, 0);
+}
+
+GVariant *
+bj_background_list (BjBackground *self)
+{
+  g_auto(GVariantBuilder) list = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE ("aa{sv}"));
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->entries->len; i++)
+    {
+      const BjEntry *entry = g_ptr_array_index (self->entries, i);
+
+      g_variant_builder_open (&list, G_VARIANT_TYPE_VARDICT);
+      g_variant_builder_add (&list, "{sv}", "id", g_variant_new_uint32 (entry->id));
+      g_variant_builder_add (&list, "{sv}", "label",
+                             g_variant_new_take_string (bj_untrusted_escape (entry->label, -1, LABEL_SHOWN)));
+      g_variant_builder_add (&list, "{sv}", "running", g_variant_new_boolean (entry->running));
+      g_variant_builder_add (&list, "{sv}", "exit", g_variant_new_int32 (entry->exit));
+      g_variant_builder_close (&list);
+    }
+  g_mutex_unlock (&self->lock);
+  return g_variant_builder_end (&list);
+}

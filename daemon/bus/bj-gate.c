@@ -102,6 +102,7 @@ typedef struct
   BjCaller *caller;
   const char *action; /* interned */
   char *label;
+  gboolean own; /* the caller is the object's owner */
   gboolean interactive;
   GCancellable *deadline;
   guint deadline_id;
@@ -140,6 +141,7 @@ make_details (const BjQuestion *question)
     return NULL;
   details = polkit_details_new ();
   polkit_details_insert (details, "object", question->label);
+  polkit_details_insert (details, "own", question->own ? "true" : "false");
   for (guint i = 0; i < G_N_ELEMENTS (prompts); i++)
     if (g_str_equal (prompts[i].action, question->action))
       {
@@ -274,6 +276,7 @@ check_async (BjGate *self, GDBusMethodInvocation *invocation, const BjCaller *ca
   question->caller = bj_caller_copy (caller);
   question->action = g_intern_string (action_for_owner (action, owner_uid, caller->uid));
   question->label = g_strdup (label);
+  question->own = owner_uid == caller->uid;
   question->interactive
       = (g_dbus_message_get_flags (message) & G_DBUS_MESSAGE_FLAGS_ALLOW_INTERACTIVE_AUTHORIZATION) != 0;
   question->deadline = g_cancellable_new ();

@@ -65,7 +65,7 @@ static void
 test_hostile_cells (void)
 {
   static const char *const titles[] = { "NAME", NULL };
-  static const char *const cells[] = { "a\nb", "a\tb", "\033[2J", "\xff\xfe", "a\rb", "\xe2\x80\xae" "evil" };
+  static const char *const cells[] = { "a\nb", "a\tb", "\033[2J", "\xff\xfe", "a\rb", "\xe2\x80\xae!" };
 
   for (guint i = 0; i < G_N_ELEMENTS (cells); i++)
     {

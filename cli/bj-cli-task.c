@@ -192,11 +192,12 @@ open_session (BjClient *client, const char *path, GError **error)
 static char *
 wait_for_report (Following *following, GError **error)
 {
-  g_autoptr(BjLive) live = bj_live_new (following->client, following->session, following->status);
+  BjLive *live = bj_live_new (following->client, following->session, following->status);
   g_autoptr(GAsyncResult) result = NULL;
 
   bj_client_wait_report_async (following->client, following->session, following->wait, bj_cli_on_ready, &result);
   bj_cli_await (&result);
+  bj_live_free (live);
   return bj_client_wait_report_finish (following->client, result, NULL, error);
 }
 

@@ -98,7 +98,6 @@ convert_error (GError **error)
 static gboolean
 load_objects (BjClient *self, GDBusConnection *connection, GCancellable *cancellable, GError **error)
 {
-  g_autoptr(GDBusInterface) manager = NULL;
   g_autofree char *owner = NULL;
 
   self->objects = g_dbus_object_manager_client_new_sync (connection, G_DBUS_OBJECT_MANAGER_CLIENT_FLAGS_NONE,

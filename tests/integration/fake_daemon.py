@@ -154,6 +154,7 @@ class Session(Object):
         streams = {k: passed[options[k]] for k in ('stdin', 'stdout', 'stderr') if k in options}
         streams.setdefault('stdin', subprocess.DEVNULL)
         program = subprocess.Popen(argv, **streams)  # pylint: disable=consider-using-with
+        self.daemon.programs.append(program)
         for fd in streams.values():
             if fd >= 0:
                 os.close(fd)
@@ -234,6 +235,7 @@ class FakeDaemon:
     def __init__(self, address, folder):
         self.folder = folder
         self.objects, self.jobs, self.calls, self.options = {}, [], [], {}
+        self.programs = []  # kept, so that Python does not take an exit status that the main loop waits for
         flags = (Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION)
         self.bus = Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
         info = Gio.DBusNodeInfo.new_for_xml(OBJECT_MANAGER).interfaces[0]

@@ -14,6 +14,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get('BELLJAR_BUILD', os.path.join(HERE, '..', '..', 'build'))
 CLI = os.path.join(BUILD, 'cli', 'belljar')
+COMPLETION = os.path.join(HERE, '..', '..', 'data', 'completions', 'belljar')
 DEADLINE = 60
 
 
@@ -239,6 +240,26 @@ class CliTest(unittest.TestCase):
         self.assertIn(b'fix: load kvm', ran.stdout)
         self.assertNotIn(b'\x1b', ran.stdout)
         self.assertFalse(json.loads(self.belljar('doctor', '--json').stdout)[1]['ok'])
+
+    def complete(self, *words):
+        script = f'PATH={BUILD}/cli:$PATH; . "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _belljar; ' \
+                 'printf "%s\\n" "${COMPREPLY[@]}"'
+        ran = subprocess.run(['bash', '-c', script, 'bash', COMPLETION, *words], env=self.environ(),
+                             capture_output=True, text=True, timeout=DEADLINE, check=True)
+        self.assertEqual(ran.stderr, '')
+        return ran.stdout.split()
+
+    def test_completion(self):
+        self.assertIn('project', self.complete('belljar', 'pro'))
+        self.assertNotIn('task', self.complete('belljar', 'pro'))
+        self.assertEqual(self.complete('belljar', 'image', 'b'), ['build'])
+        self.assertIn('copy-in', self.complete('belljar', 'project', ''))
+        self.assertEqual(self.complete('belljar', 'show', 'abc'), ['abcdefgh'])
+        self.assertEqual(self.complete('belljar', 'task', 'x', '--image', ''), ['debian'])
+        self.assertEqual(self.complete('belljar', 'project', 'log', 'de'), ['demo'])
+        self.assertEqual(self.complete('belljar', 'task', '--che'), ['--check'])
+        self.assertEqual(self.complete('belljar', 'image', 'build', '--mir'), ['--mirror'])
+        self.assertEqual(self.complete('belljar', 'exec', 'abcd', '--', 'l'), [])
 
     def test_closed_standard_output_is_an_error(self):
         with open('/dev/full', 'wb') as full:

@@ -88,57 +88,57 @@ test_duration_text (void)
     }
 }
 
+static const struct
+{
+  BjTaskWords words;
+  const char *options; /* NULL: a usage error */
+} task_cases[] = {
+  { { 0 }, "@a{sv} {}" },
+  { { .project = "demo" }, "{'project': <'demo'>}" },
+  { { .image = "debian", .network = "none" }, "{'image': <'debian'>, 'network': <'none'>}" },
+  { { .check = "make -C \"ä\" test" }, "{'check': <'make -C \"ä\" test'>}" },
+  { { .time = "20m" }, "{'wall-clock': <uint32 1200>}" },
+  { { .memory = "2048" }, "{'memory-mib': <uint32 2048>}" },
+  { { .memory = "2G" }, "{'memory-mib': <uint32 2048>}" },
+  { { .model = "qwen3:8b", .cpus = "2" }, "{'cpus': <uint32 2>, 'model': <'qwen3:8b'>}" },
+  { { .project = "../etc" }, NULL },
+  { { .project = "" }, NULL },
+  { { .image = "A" }, NULL },
+  { { .check = "" }, NULL },
+  { { .check = "\xff" }, NULL },
+  { { .model = "\xc3" }, NULL },
+  { { .time = "soon" }, NULL },
+  { { .time = "0" }, NULL },
+  { { .network = "lan" }, NULL },
+  { { .network = "" }, NULL },
+  { { .memory = "0" }, NULL },
+  { { .memory = "1K" }, NULL },
+  { { .memory = "much" }, NULL },
+  { { .memory = "8388607T" }, NULL },
+  { { .cpus = "0" }, NULL },
+  { { .cpus = "-1" }, NULL },
+  { { .cpus = "1025" }, NULL },
+};
+
 static void
 test_task_words (void)
 {
-  static const struct
-  {
-    BjTaskWords words;
-    const char *options; /* NULL: a usage error */
-  } cases[] = {
-    { { 0 }, "@a{sv} {}" },
-    { { .project = "demo" }, "{'project': <'demo'>}" },
-    { { .image = "debian", .network = "none" }, "{'image': <'debian'>, 'network': <'none'>}" },
-    { { .check = "make -C \"ä\" test" }, "{'check': <'make -C \"ä\" test'>}" },
-    { { .time = "20m" }, "{'wall-clock': <uint32 1200>}" },
-    { { .memory = "2048" }, "{'memory-mib': <uint32 2048>}" },
-    { { .memory = "2G" }, "{'memory-mib': <uint32 2048>}" },
-    { { .model = "qwen3:8b", .cpus = "2" }, "{'cpus': <uint32 2>, 'model': <'qwen3:8b'>}" },
-    { { .project = "../etc" }, NULL },
-    { { .project = "" }, NULL },
-    { { .image = "A" }, NULL },
-    { { .check = "" }, NULL },
-    { { .check = "\xff" }, NULL },
-    { { .model = "\xc3" }, NULL },
-    { { .time = "soon" }, NULL },
-    { { .time = "0" }, NULL },
-    { { .network = "lan" }, NULL },
-    { { .network = "" }, NULL },
-    { { .memory = "0" }, NULL },
-    { { .memory = "1K" }, NULL },
-    { { .memory = "much" }, NULL },
-    { { .memory = "8388607T" }, NULL },
-    { { .cpus = "0" }, NULL },
-    { { .cpus = "-1" }, NULL },
-    { { .cpus = "1025" }, NULL },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (task_cases); i++)
     {
       g_autoptr(GError) error = NULL;
-      GVariant *options = bj_task_words_to_options (&cases[i].words, &error);
+      GVariant *options = bj_task_words_to_options (&task_cases[i].words, &error);
       g_autoptr(GVariant) got = options != NULL ? g_variant_ref_sink (options) : NULL;
       g_autoptr(GVariant) wanted = NULL;
 
       g_test_message ("case %u", i);
-      if (cases[i].options == NULL)
+      if (task_cases[i].options == NULL)
         {
           g_assert_null (got);
           g_assert_error (error, BJ_USAGE_ERROR, 0);
           continue;
         }
       g_assert_no_error (error);
-      wanted = g_variant_parse (G_VARIANT_TYPE_VARDICT, cases[i].options, NULL, NULL, &error);
+      wanted = g_variant_parse (G_VARIANT_TYPE_VARDICT, task_cases[i].options, NULL, NULL, &error);
       g_assert_no_error (error);
       got = g_variant_ref_sink (g_variant_get_normal_form (g_steal_pointer (&got)));
       for (gsize j = 0; j < g_variant_n_children (wanted); j++)

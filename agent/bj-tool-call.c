@@ -187,6 +187,18 @@ take_broken (BjSearch *search)
   g_ptr_array_add (search->calls, call);
 }
 
+/* The end of what stands in a tag; a closing tag inside the first object's strings is not it. */
+static const char *
+find_close (const char *body, const char *close)
+{
+  const char *brace = strchr (body, '{');
+  const char *end = strstr (body, close);
+
+  if (brace != NULL && end != NULL && brace < end)
+    end = strstr (brace + object_length (brace, strlen (brace)), close);
+  return end;
+}
+
 static void
 search_tag (BjSearch *search, const char *text, const char *tag)
 {
@@ -197,7 +209,7 @@ search_tag (BjSearch *search, const char *text, const char *tag)
   while (start != NULL && !search_over (search))
     {
       const char *body = start + strlen (open);
-      const char *end = strstr (body, close);
+      const char *end = find_close (body, close);
       gsize length = end ? (gsize) (end - body) : strlen (body);
       guint before = search->calls->len;
 

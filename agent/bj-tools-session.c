@@ -4,7 +4,7 @@
 #include "bj-error.h"
 #include "bj-json.h"
 
-#define MAX_SUMMARY 16384
+#define MAX_SUMMARY 16000
 
 static JsonObject *
 ok_result (void)

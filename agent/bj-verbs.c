@@ -8,6 +8,7 @@
 
 #define VERB_SECONDS 180
 #define MAX_RECORD (1000 * 1000)
+#define LABEL_PART 4000 /* bytes of each end of a long command that go into the record */
 
 static BjDBusAgent *
 verbs (BjAgent *self, guint seconds)
@@ -62,9 +63,10 @@ GVariant *
 bj_verbs_exec (BjAgent *self, const BjVerbExec *exec, GError **error)
 {
   GVariant *options = exec_options (self, exec->cwd, exec->input, exec->timeout_s);
+  g_autofree char *label = bj_text_shorten (exec->label, LABEL_PART, LABEL_PART);
   GVariant *result = NULL;
   GError *why = NULL;
-  gboolean ok = bj_dbus_agent_call_exec_sync (verbs (self, exec->timeout_s), exec->tool, exec->label, exec->argv, options,
+  gboolean ok = bj_dbus_agent_call_exec_sync (verbs (self, exec->timeout_s), exec->tool, label, exec->argv, options,
                                               &result, NULL, &why);
 
   return done (ok, why, error) ? result : NULL;
@@ -74,9 +76,10 @@ gboolean
 bj_verbs_start (BjAgent *self, const char *label, const char *const *argv, const char *cwd, guint *id, GError **error)
 {
   GVariant *options = exec_options (self, cwd, NULL, 0);
+  g_autofree char *shorter = bj_text_shorten (label, LABEL_PART, LABEL_PART);
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), label, argv, options, id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), shorter, argv, options, id, NULL, &why), why, error);
 }
 
 GVariant *

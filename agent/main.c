@@ -5,6 +5,7 @@
 #include "bj-log.h"
 
 #include <glib-unix.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -110,6 +111,7 @@ main (int argc, char **argv)
   int status;
 
   harden ();
+  setlocale (LC_ALL, "");
   g_option_context_set_summary (context, "The loop around the model. Started by belljard with two sockets as fd 3 and 4.");
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error)

@@ -184,10 +184,23 @@ bj_json_array_get_object (JsonArray *array, guint i)
   return node && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
 }
 
+/* json-glib 1.6 writes U+001F as it is, which no other parser takes. It can only stand in a string. */
+static char *
+escape_rest (char *text)
+{
+  g_autofree char *owned = text;
+  g_auto(GStrv) parts = NULL;
+
+  if (strchr (text, 0x1f) == NULL)
+    return g_steal_pointer (&owned);
+  parts = g_strsplit (text, "\x1f", -1);
+  return g_strjoinv ("\\u001f", parts);
+}
+
 char *
 bj_json_node_to_string (JsonNode *node)
 {
-  return json_to_string (node, FALSE);
+  return escape_rest (json_to_string (node, FALSE));
 }
 
 char *
@@ -195,5 +208,5 @@ bj_json_to_string (JsonObject *object)
 {
   g_autoptr(JsonNode) node = json_node_init_object (json_node_alloc (), object);
 
-  return json_to_string (node, FALSE);
+  return escape_rest (json_to_string (node, FALSE));
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FETCH_MAX (8 * 1024 * 1024)
-#define FETCH_SECONDS 20
+#define FETCH_SECONDS 7 /* two of them fit into the daemon's patience with Probe */
 #define FETCH_CHUNK 65536
 #define MODEL_FRESH (600 * G_USEC_PER_SEC)
 

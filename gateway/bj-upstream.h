@@ -27,7 +27,7 @@ SoupMessage *bj_upstream_new_message (BjUpstream *self, const char *method, cons
 
 /**
  * bj_upstream_fetch_async:
- * A whole answer of at most 8 MiB within 20 s. Fails with BJ_ERROR_MODEL_UNREACHABLE, BJ_ERROR_NOT_FOUND (404),
+ * A whole answer of at most 8 MiB within 7 s. Fails with BJ_ERROR_MODEL_UNREACHABLE, BJ_ERROR_NOT_FOUND (404),
  * BJ_ERROR_LIMIT or BJ_ERROR_FAILED.
  */
 void bj_upstream_fetch_async (BjUpstream *self, const char *method, const char *path, GBytes *body,

@@ -97,6 +97,8 @@ class Replay:
             scenario = {"turns": scenario}
         path = scenario if isinstance(scenario, str) else work.file("default.json", scenario)
         self.log = os.path.join(work.path, "replay.log")
+        if os.path.exists(self.log):
+            os.unlink(self.log)
         self.process = subprocess.Popen([REPLAY, "--scenario", path, "--log", self.log, *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.url = self.process.stdout.readline().decode().strip()

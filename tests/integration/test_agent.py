@@ -64,7 +64,7 @@ class AgentCase(unittest.TestCase):
 
     def run_to_end(self, scenario, *arguments, code=0, **more):
         daemon = self.start(scenario, *arguments, **more)
-        self.assertEqual(daemon.wait(), code, daemon.errors)
+        self.assertEqual(daemon.wait(), code, (daemon.failed, daemon.errors))
         return daemon
 
     def results(self, chat=-1):
@@ -319,8 +319,8 @@ class TroubleTest(AgentCase):
         self.assertEqual(daemon.failed[0], "org.belljar1.Error.ModelUnreachable")
 
     def test_script_that_does_not_fit_fails_loudly(self):
-        daemon = self.run_to_end([{**FINISH, "when": "something else"}], code=1)
-        self.assertIn("something else", daemon.failed[1])
+        daemon = self.run_to_end([{**FINISH, "when": "an unlikely thing"}], code=1)
+        self.assertIn("an unlikely thing", daemon.failed[1])
 
     def test_guest_unreachable(self):
         for times, code in ((3, 0), (4, 1)):
@@ -364,7 +364,7 @@ class TroubleTest(AgentCase):
 class DataTest(AgentCase):
     def check(self, folder):
         done = subprocess.run([os.path.join(BUILD, "agent", "belljar-agent"), "--check", "--data=" + folder],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env={"LC_ALL": "C.UTF-8"})
         return done.returncode, done.stderr
 
     def change(self, name, function):

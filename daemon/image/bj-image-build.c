@@ -20,7 +20,7 @@
 #define STEP_TIMEOUT (15 * 60)
 
 /* How many lines mmdebstrap and its dpkg print, about: only for progress. */
-#define BOOTSTRAP_LINES 900
+#define BOOTSTRAP_LINES 1850
 
 /* What a step needs while the build lasts. */
 typedef struct

@@ -13,12 +13,13 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (BjFirewall, bj_firewall, BJ, FIREWALL, GObject)
 
 BjFirewall *bj_firewall_new (void);
-/** bj_firewall_install: One transaction; replaces an old table of ours. */
+/** bj_firewall_install: One transaction; replaces an old table of ours, with the networks that the host is on now. */
 gboolean bj_firewall_install (BjFirewall *self, GError **error);
 /**
  * bj_firewall_prove:
  * A UDP send as a machine's uid must give EPERM and raise the rule's counter, while another uid is not refused.
- * Re-run before sessions: a table that someone removed is installed again first.
+ * Run it before each session: the table is installed anew first, so that it is there even if someone removed it, and knows the
+ * networks that the host is on now.
  */
 gboolean bj_firewall_prove (BjFirewall *self, GError **error);
 /** bj_firewall_remove: At the daemon's end; a table left by a crash is replaced at the next start. */

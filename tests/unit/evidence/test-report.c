@@ -193,7 +193,7 @@ static const Case cases[] = {
     "failed", "check-unclean", "caller" },
   { "only here", "t", "caller", "b", NULL, "new", "new",
     { { "same", NULL, 0, "t", "caller" }, { "fresh", "new", 1, "t", "caller" } }, "passes-here", "check-failed", "caller" },
-  { "nobody gave one", NULL, NULL, "b", NULL, "new", "new", { { NULL } }, "none", "no-check", "" },
+  { "nobody gave one", NULL, NULL, "b", NULL, "new", "new", { { .where = NULL } }, "none", "no-check", "" },
 };
 
 static void

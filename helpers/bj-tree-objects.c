@@ -2,10 +2,14 @@
 #include "bj-tree.h"
 
 #include "bj-error.h"
+#include "bj-fd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <git2/sys/odb_backend.h>
 #include <git2/sys/repository.h>
 #include <string.h>
+#include <zlib.h>
 
 #define COMPRESSION 1 /* a tree is written while somebody waits */
 
@@ -40,16 +44,64 @@ bj_tree_odb_new (int objects, int quarantine, GError **error)
   return g_steal_pointer (&odb);
 }
 
+/* Header and content as git keeps them in a file of their own. Returns: (transfer full): %NULL if zlib fails */
+static GByteArray *
+deflate_object (gconstpointer data, gsize length, git_object_t type)
+{
+  g_autoptr(GByteArray) packed = g_byte_array_new ();
+  g_autofree char *head = g_strdup_printf ("%s %" G_GSIZE_FORMAT, git_object_type2string (type), length);
+  z_stream stream = { .next_in = (Bytef *) head, .avail_in = (uInt) strlen (head) + 1 };
+  int result;
+
+  if (length > G_MAXINT32 || deflateInit (&stream, COMPRESSION) != Z_OK)
+    return NULL;
+  g_byte_array_set_size (packed, (guint) deflateBound (&stream, length + stream.avail_in) + 64);
+  stream.next_out = packed->data;
+  stream.avail_out = packed->len;
+  result = deflate (&stream, Z_NO_FLUSH);
+  stream.next_in = (Bytef *) data;
+  stream.avail_in = (uInt) length;
+  result = result == Z_OK ? deflate (&stream, Z_FINISH) : result;
+  g_byte_array_set_size (packed, (guint) stream.total_out);
+  deflateEnd (&stream);
+  return result == Z_STREAM_END ? g_steal_pointer (&packed) : NULL;
+}
+
+/*
+ * Straight to its name: the daemon takes the quarantine over as a whole or not at all, so there is no need for a temporary
+ * name. For thousands of small files that is twice as fast as libgit2's own writing.
+ */
+static gboolean
+write_loose (const git_oid *id, GByteArray *packed, GError **error)
+{
+  char hex[GIT_OID_HEXSZ + 1];
+  g_autofree char *folder = g_strndup (git_oid_tostr (hex, sizeof hex, id), 2);
+  g_autofree char *path = g_strdup_printf ("%s/%s", folder, hex + 2);
+  g_auto(BjFd) fd = openat (BJ_TREE_QUARANTINE, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+
+  if (fd < 0 && errno == ENOENT)
+    {
+      mkdirat (BJ_TREE_QUARANTINE, folder, 0700);
+      fd = openat (BJ_TREE_QUARANTINE, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+    }
+  if (fd < 0)
+    return errno == EEXIST || bj_fd_set_io_error (error, errno, "Writing an object");
+  return bj_fd_write_all (fd, packed->data, packed->len, error);
+}
+
 gboolean
 bj_tree_put (git_odb *odb, gconstpointer data, gsize length, git_object_t type, git_oid *id, GError **error)
 {
+  g_autoptr(GByteArray) packed = NULL;
+
   if (git_odb_hash (id, data, length, type) < 0)
     return bj_tree_git_error (error, "Hashing an object");
   if (git_odb_exists_ext (odb, id, GIT_ODB_LOOKUP_NO_REFRESH))
     return TRUE;
-  if (git_odb_write (id, odb, data, length, type) < 0)
-    return bj_tree_git_error (error, "Writing an object");
-  return TRUE;
+  packed = deflate_object (data, length, type);
+  if (packed == NULL)
+    return bj_error_set (error, BJ_ERROR_FAILED, "Compressing an object failed");
+  return write_loose (id, packed, error);
 }
 
 gboolean

@@ -18,6 +18,8 @@ G_BEGIN_DECLS
 #define BJ_TREE_WARNINGS_MAX 100
 #define BJ_TREE_DIFF_MAX 2000
 
+#define BJ_TREE_QUARANTINE 4 /* fd of the folder for new objects, in the commands that make some */
+
 /* Folder names that a guest's .git gets; never part of a tree. */
 #define BJ_TREE_ASIDE ".git-from-guest-"
 
@@ -60,7 +62,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (git_diff, git_diff_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (git_patch, git_patch_free)
 /** bj_tree_git_error: Returns: always %FALSE; @error gets libgit2's last message */
 gboolean bj_tree_git_error (GError **error, const char *what);
-/** bj_tree_put: Writes an object unless it is there already. */
+/** bj_tree_put: Writes an object into the quarantine unless it is there already. */
 gboolean bj_tree_put (git_odb *odb, gconstpointer data, gsize length, git_object_t type, git_oid *id, GError **error);
 /** bj_tree_parse_id: @text: 40 hexadecimal digits */
 gboolean bj_tree_parse_id (const char *text, git_oid *id, GError **error);

@@ -96,7 +96,9 @@ read_small (int repo, const char *path, gsize max, GError **error)
       return NULL;
     }
   bytes = bj_fd_read_to_end (fd, max, error);
-  return bytes == NULL ? NULL : g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  if (bytes == NULL)
+    return NULL;
+  return g_bytes_get_size (bytes) > 0 ? g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes)) : g_strdup ("");
 }
 
 /* An administrator's "git gc" moves branches into one file. */

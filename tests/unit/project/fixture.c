@@ -104,7 +104,9 @@ fixture_blob (Fixture *self, const char *path)
   g_autoptr(GBytes) blob = bj_project_store_read_blob (self->store, "p", self->tree, path, 1024 * 1024, &error);
 
   g_assert_no_error (error);
-  return blob != NULL ? g_strndup (g_bytes_get_data (blob, NULL), g_bytes_get_size (blob)) : NULL;
+  if (blob == NULL)
+    return NULL;
+  return g_bytes_get_size (blob) > 0 ? g_strndup (g_bytes_get_data (blob, NULL), g_bytes_get_size (blob)) : g_strdup ("");
 }
 
 char *

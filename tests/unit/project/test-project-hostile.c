@@ -32,7 +32,8 @@ test_dot_git (Fixture *self, gconstpointer data)
   fixture_put_folder (self, "sub/.GIT");
   fixture_put_folder (self, "link");
   fixture_put_link (self, "link/.git", "/etc");
-  fixture_run (self, ".", (const char *[]) { "chown", "-hR", geteuid () == 0 ? "1910000000" : "+0", "projects/p/work/.git", NULL });
+  if (geteuid () == 0)
+    fixture_run (self, ".", (const char *[]) { "chown", "-hR", "1910000000", "projects/p/work/.git", NULL });
   fixture_write (self);
   g_assert_cmpint (fstatat (self->work, ".git", &st, AT_SYMLINK_NOFOLLOW), ==, -1);
   g_assert_cmpint (fstatat (self->work, ".git-from-guest-1", &st, AT_SYMLINK_NOFOLLOW), ==, 0);
@@ -336,6 +337,42 @@ test_stream (Fixture *self, gconstpointer data)
   g_assert_cmpstr (g_strchomp (git), ==, self->tree);
 }
 
+/* The message holds a number for people: how long it takes, and git itself. */
+static void
+test_many_files (Fixture *self, gconstpointer data)
+{
+  const char *git[] = { "sh", "-c",
+                        "export GIT_DIR=../../../g GIT_WORK_TREE=.; git init -q && git add -A && git write-tree", NULL };
+  g_autofree char *filler = g_strnfill (1000, '.');
+  g_autofree char *tree = NULL;
+  gint64 begun, written, again, done;
+
+  for (guint i = 0; i < 100; i++)
+    {
+      g_autofree char *folder = g_strdup_printf ("d%u", i);
+
+      fixture_put_folder (self, folder);
+      for (guint k = 0; k < 100; k++)
+        {
+          g_autofree char *name = g_strdup_printf ("d%u/f%u", i, k);
+          g_autofree char *text = g_strdup_printf ("%u %u %s", i, k, filler);
+
+          fixture_put (self, name, text);
+        }
+    }
+  begun = g_get_monotonic_time ();
+  fixture_write (self);
+  written = g_get_monotonic_time ();
+  g_assert_cmpuint (self->files, ==, 10000);
+  fixture_write (self);
+  again = g_get_monotonic_time ();
+  tree = fixture_run (self, "projects/p/work", git);
+  done = g_get_monotonic_time ();
+  g_assert_cmpstr (g_strchomp (tree), ==, self->tree);
+  g_test_message ("10,000 files of 1 kB: %.2f s, unchanged %.2f s, git add and write-tree %.2f s",
+                  (double) (written - begun) / 1e6, (double) (again - written) / 1e6, (double) (done - again) / 1e6);
+}
+
 /* Swaps a file for a FIFO, a link and a folder, and its size, as fast as it can. */
 static gpointer
 churn (gpointer data)
@@ -435,6 +472,7 @@ main (int argc, char **argv)
   PROJECT_TEST ("/hostile/hard-links", test_hard_links);
   PROJECT_TEST ("/hostile/caps", test_caps);
   PROJECT_TEST ("/hostile/stream", test_stream);
+  PROJECT_TEST ("/hostile/many-files", test_many_files);
   PROJECT_TEST ("/hostile/changes-under-its-feet", test_changes_under_its_feet);
   PROJECT_TEST ("/hostile/owner-swaps-folders", test_owner_swaps_folders);
   PROJECT_TEST ("/hostile/cancel", test_cancel);

@@ -18,6 +18,8 @@ int bj_mode_start (const BjRequest *request);
 int bj_mode_poll (const BjRequest *request);
 int bj_mode_send (const BjRequest *request);
 int bj_mode_kill (const BjRequest *request);
+int bj_mode_read (const BjRequest *request);
+int bj_mode_write (const BjRequest *request);
 
 void bj_reply_init (BjReply *self);
 /* Prints it to standard output. Returns 0, or 1 if that fails: an exit code. */

@@ -28,16 +28,23 @@ read_exactly (int fd, void *data, size_t length)
 }
 
 static bool
-take_number (const char *value, uint32_t max, uint32_t *number)
+take_long (const char *value, uint64_t *number)
 {
   char *end;
-  unsigned long n;
 
   if (*value < '0' || *value > '9')
     return false;
   errno = 0;
-  n = strtoul (value, &end, 10);
-  if (errno != 0 || *end != '\0' || n > max)
+  *number = strtoull (value, &end, 10);
+  return errno == 0 && *end == '\0';
+}
+
+static bool
+take_number (const char *value, uint32_t max, uint32_t *number)
+{
+  uint64_t n;
+
+  if (!take_long (value, &n) || n > max)
     return false;
   *number = (uint32_t) n;
   return true;
@@ -70,6 +77,8 @@ take_record (BjRequest *self, const char *key, const char *value)
     return take_text (value, &self->dir);
   if (strcmp (key, "nonce") == 0)
     return take_text (value, &self->nonce);
+  if (strcmp (key, "path") == 0)
+    return take_text (value, &self->path);
   if (strcmp (key, "timeout") == 0)
     return take_number (value, BJ_RUN_DAY, &self->timeout_s) && self->timeout_s > 0;
   if (strcmp (key, "cap") == 0)
@@ -80,6 +89,14 @@ take_record (BjRequest *self, const char *key, const char *value)
     return take_number (value, BJ_RUN_DAY, &self->wait_s);
   if (strcmp (key, "pid") == 0)
     return take_number (value, INT32_MAX, &self->pid);
+  if (strcmp (key, "mode") == 0)
+    return take_number (value, 07777, &self->mode);
+  if (strcmp (key, "offset") == 0)
+    return take_long (value, &self->offset) && self->offset <= INT64_MAX - BJ_RUN_KEEP_MAX;
+  if (strcmp (key, "clock") == 0)
+    return take_long (value, &self->clock_us);
+  if (strcmp (key, "append") == 0)
+    return take_flag (value, &self->append);
   if (strcmp (key, "nnp") == 0)
     return take_flag (value, &self->no_new_privileges);
   if (strcmp (key, "input") == 0)

@@ -14,12 +14,17 @@ typedef struct
   const char *spool;
   const char *dir;
   const char *nonce;
+  const char *path;
   uint32_t timeout_s; /* never 0 */
   uint32_t cap;
   uint32_t id;
   uint32_t wait_s;
   uint32_t pid;
+  uint32_t mode;   /* of a file that write makes */
+  uint64_t offset;
+  uint64_t clock_us; /* hello: the host's time; 0: leave the clock alone */
   bool no_new_privileges;
+  bool append;
   bool input; /* the rest of standard input is the command's */
 } BjRequest;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool
@@ -49,11 +50,22 @@ bj_reply_print (BjReply *self)
   return 0;
 }
 
+/* Slewing is for clocks that drift; this one may stand where its machine was frozen. */
+static void
+set_clock (uint64_t host_us)
+{
+  const struct timespec host = { .tv_sec = (time_t) (host_us / 1000000), .tv_nsec = (long) (host_us % 1000000) * 1000 };
+
+  if (host_us != 0 && clock_settime (CLOCK_REALTIME, &host) < 0)
+    fputs ("belljar: cannot set the clock\n", stderr);
+}
+
 static int
 mode_hello (const BjRequest *request)
 {
   BjReply reply;
 
+  set_clock (request->clock_us);
   mkdir (request->dir, 0700);
   bj_reply_init (&reply);
   if (request->nonce != NULL)
@@ -90,6 +102,7 @@ static const struct
 } modes[] = {
   { "hello", mode_hello },  { "exec", bj_mode_exec }, { "stream", bj_mode_stream }, { "start", bj_mode_start },
   { "poll", bj_mode_poll }, { "send", bj_mode_send }, { "kill", bj_mode_kill },     { "stop", mode_stop },
+  { "read", bj_mode_read }, { "write", bj_mode_write },
 };
 
 static bool

@@ -9,8 +9,9 @@
  * "key=value\0" records; whatever follows is the command's standard input. On standard output it prints one answer:
  * BjRunAnswer and the four pieces of output it announces. Both sides are little-endian x86-64 or say so by failing.
  *
- * Modes: hello (echoes "nonce"), exec, stream, start, poll, send, kill, stop ("pid": ends a run that is still going on).
- * Keys: argv env (repeated), cwd user timeout cap nnp input spool dir id wait nonce pid.
+ * Modes: hello (echoes "nonce", sets the clock to "clock" µs), exec, stream, start, poll, send, kill, read and write a
+ * regular file ("exit" is an errno), stop ("pid": ends a run that is still going on).
+ * Keys: argv env (repeated), cwd user timeout cap nnp input spool dir id wait nonce clock pid path offset mode append.
  */
 #define BJ_RUN_PROGRAM "/usr/lib/belljar/run"
 #define BJ_RUN_DIR "/run/belljar"

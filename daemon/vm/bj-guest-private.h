@@ -14,16 +14,17 @@ struct _BjGuest
 {
   gatomicrefcount ref_count;
   char *channel_xml;   /* (owned): the agent's channel, to unplug and plug it */
-  GMutex lock;         /* guards the two below */
+  GMutex lock;         /* guards the three below */
   virDomainPtr domain; /* (owned) (nullable): %NULL before start and after the end */
   gint64 revived;      /* monotonic time of the last attempt */
+  GPtrArray *background; /* (owned) (element-type BjBackground): as last heard of */
   GMutex calls;        /* one agent call at a time; none takes longer than its timeout */
 };
 
 BjGuest *bj_guest_new (const char *run_dir);
 /** bj_guest_set_domain: @domain: (nullable): a reference is taken */
 void bj_guest_set_domain (BjGuest *self, virDomainPtr domain);
-/** bj_guest_hello: One round trip through agent and run, with a nonce. Makes the run's folder in the guest. */
+/** bj_guest_hello: One round trip through agent and run, with a nonce. Sets the guest's clock. */
 gboolean bj_guest_hello (BjGuest *self, GCancellable *cancellable, GError **error);
 
 /** bj_guest_fill_result: @result: (out): gets copies */

@@ -123,7 +123,8 @@ bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *
     {
       if (!bj_guest_run_pause (&run, cancellable, error) || !bj_guest_run_check (&run, &done, error))
         {
-          bj_guest_run_stop (&run);
+          if (run.silent == 0)
+            bj_guest_run_stop (&run);
           return FALSE;
         }
     }

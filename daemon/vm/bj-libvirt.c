@@ -3,15 +3,26 @@
 
 #include <string.h>
 
-#define MAX_TEXT 200
+#define HEAD 120
+#define TAIL 240
 
 char *
 bj_libvirt_clean_text (const char *text)
 {
   GString *clean = g_string_new (NULL);
 
-  for (const char *c = text ? text : ""; *c != '\0' && clean->len < MAX_TEXT; c++)
-    g_string_append_c (clean, g_ascii_isprint (*c) ? *c : '?');
+  for (const char *c = text ? text : ""; *c != '\0'; c++)
+    {
+      g_string_append_c (clean, g_ascii_isprint (*c) ? *c : ' ');
+      /* What went wrong stands at the end of QEMU's messages, behind the whole argument. */
+      if (clean->len > HEAD + 2 * TAIL)
+        g_string_erase (clean, HEAD, TAIL);
+    }
+  if (clean->len > HEAD + TAIL)
+    {
+      g_string_erase (clean, HEAD, (gssize) (clean->len - HEAD - TAIL));
+      g_string_insert (clean, HEAD, " ... ");
+    }
   return g_string_free (clean, FALSE);
 }
 

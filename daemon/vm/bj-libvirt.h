@@ -24,7 +24,7 @@ gboolean bj_libvirt_set_error (GError **error, BjError code, const char *format,
  * bj_libvirt_clean_text:
  * @text: (nullable): bytes that a guest may have chosen
  *
- * Returns: (transfer full): at most 200 printable ASCII characters of it
+ * Returns: (transfer full): beginning and end of it, at most 365 printable ASCII characters
  */
 char *bj_libvirt_clean_text (const char *text);
 

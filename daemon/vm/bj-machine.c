@@ -255,16 +255,15 @@ bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancella
     }
 }
 
-/* $1 time, $2 hostname, $3 machine-id, $4 resolv.conf or empty */
+/* $1 hostname, $2 machine-id, $3 resolv.conf or empty. The clock was set by the hello that found it ready. */
 static const char setup_script[] =
     "set -e\n"
-    "date -s \"@$1\" >/dev/null\n"
-    "echo \"$2\" >/etc/hostname\n"
-    "echo \"$2\" >/proc/sys/kernel/hostname\n"
-    "echo \"127.0.0.1 localhost $2\" >/etc/hosts\n"
+    "echo \"$1\" >/etc/hostname\n"
+    "echo \"$1\" >/proc/sys/kernel/hostname\n"
+    "echo \"127.0.0.1 localhost $1\" >/etc/hosts\n"
     "rm -f /etc/machine-id\n"
-    "echo \"$3\" >/etc/machine-id\n"
-    "if [ -n \"$4\" ]; then rm -f /etc/resolv.conf; echo \"$4\" >/etc/resolv.conf; fi\n";
+    "echo \"$2\" >/etc/machine-id\n"
+    "if [ -n \"$3\" ]; then rm -f /etc/resolv.conf; echo \"$3\" >/etc/resolv.conf; fi\n";
 
 static char *
 build_resolv_conf (GStrv resolvers)
@@ -304,17 +303,13 @@ bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
 {
   g_autofree char *resolv = build_resolv_conf (self->spec->resolvers);
   g_autofree char *machine_id = g_uuid_string_random ();
-  g_autofree char *now = NULL;
-  const char *argv[] = { "/bin/sh", "-c", setup_script, "sh", NULL, self->spec->hostname, machine_id, resolv, NULL };
+  const char *argv[] = { "/bin/sh", "-c", setup_script, "sh", self->spec->hostname, machine_id, resolv, NULL };
   char *end = machine_id;
 
   for (const char *c = machine_id; *c != '\0'; c++)
     if (*c != '-')
       *end++ = *c;
   *end = '\0';
-  now = g_strdup_printf ("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT, g_get_real_time () / G_USEC_PER_SEC,
-                         g_get_real_time () % G_USEC_PER_SEC);
-  argv[4] = now;
   return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error);
 }
 

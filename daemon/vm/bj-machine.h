@@ -17,7 +17,7 @@ typedef struct
 {
   char *id;       /* [a-z0-9-]{1,16}, unique in the engine; the domain is called "bj-ID" */
   guint slot;     /* below BJ_MACHINE_SLOTS, unique while the machine lives: uid, MAC and so on follow from it */
-  char *run_dir;  /* made with mode 0700 for the machine's uid: overlay.qcow2, sockets, console.log */
+  char *run_dir;  /* made by prepare, root's; the machine may pass: overlay.qcow2 (its own), sockets, console.log */
   char *base;     /* qcow2 of the frozen image, read-only */
   char *kernel;   /* (nullable): for a direct boot */
   char *initrd;   /* (nullable) */
@@ -52,7 +52,7 @@ gboolean bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError 
 gboolean bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_wait_ready: Returns when the guest's agent echoed a nonce, or fails at the deadline. */
 gboolean bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancellable, GError **error);
-/** bj_machine_setup: One exec: clock, hostname, machine-id, resolv.conf. */
+/** bj_machine_setup: One exec: hostname, machine-id, resolv.conf. (bj_machine_wait_ready() has set the clock.) */
 gboolean bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_adopt: Finds a live domain of this spec after a restart of the daemon. */
 gboolean bj_machine_adopt (BjMachine *self, GError **error);

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +20,8 @@
 #include <sys/wait.h>
 
 #define VIRTIOFSD "/usr/lib/qemu/virtiofsd"
+/* Where the folder is mounted in the server's own mount namespace: any folder that exists everywhere. */
+#define MOUNT_POINT "/tmp"
 #define START_MS 5000
 #define STOP_MS 5000
 
@@ -31,7 +34,7 @@ struct _BjShare
 typedef struct
 {
   int socket;
-  int dir;
+  int tree; /* a detached mount of the folder */
   int log;
   int null;
   int ready[2]; /* the child says that its namespace exists, and waits for its id maps */
@@ -70,24 +73,40 @@ run_child (const BjShareChild *child)
   sigprocmask (SIG_SETMASK, &none, NULL);
   signal (SIGPIPE, SIG_DFL);
   setsid ();
+  if (dup2 (child->null, 0) < 0 || dup2 (child->log, 1) < 0 || dup2 (child->log, 2) < 0)
+    _exit (119);
   if (unshare (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC) < 0 || write (child->ready[1], "u", 1) != 1
       || read (child->go[0], &byte, 1) != 1)
     _exit (120);
   if (syscall (SYS_setgroups, 0, NULL) < 0 || syscall (SYS_setresgid, 0, 0, 0) < 0
       || syscall (SYS_setresuid, 0, 0, 0) < 0)
     _exit (121);
-  if (dup2 (child->null, 0) < 0 || dup2 (child->log, 1) < 0 || dup2 (child->log, 2) < 0 || dup2 (child->socket, 3) < 0
-      || dup2 (child->dir, 4) < 0 || syscall (SYS_close_range, 5u, ~0u, 0u) < 0)
+  if (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+      || move_mount (child->tree, "", AT_FDCWD, MOUNT_POINT, MOVE_MOUNT_F_EMPTY_PATH) < 0)
     _exit (122);
+  if (dup2 (child->socket, 3) < 0 || syscall (SYS_close_range, 4u, ~0u, 0u) < 0)
+    _exit (123);
   execve (child->argv[0], child->argv, environ_of_child);
   _exit (127);
 }
 
-/* The fds that the child moves to 3 and 4 must not lie there themselves. */
+/* The fd that the child moves to 3 must not be in the way of the others. */
 static int
 dup_high (int fd)
 {
   return fcntl (fd, F_DUPFD_CLOEXEC, 10);
+}
+
+/* Of the fd, so that nobody can put a link in its place; without setuid programs and devices. */
+static int
+clone_tree (int dir_fd)
+{
+  struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+  g_auto(BjFd) tree = open_tree (dir_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+  if (tree < 0 || mount_setattr (tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+    return -1;
+  return dup_high (tree);
 }
 
 static int
@@ -163,7 +182,7 @@ fork_child (const BjShareSpec *spec, BjShareChild *child, GError **error)
 static void
 clear_child (BjShareChild *child)
 {
-  int *fds[] = { &child->socket,   &child->dir,      &child->log,   &child->null,
+  int *fds[] = { &child->socket,   &child->tree,     &child->log,   &child->null,
                  &child->ready[0], &child->ready[1], &child->go[0], &child->go[1] };
 
   for (guint i = 0; i < G_N_ELEMENTS (fds); i++)
@@ -207,7 +226,7 @@ note_pid (BjShare *self, const char *socket, GError **error)
 BjShare *
 bj_share_start (const BjShareSpec *spec, GCancellable *cancellable, GError **error)
 {
-  const char *argv[] = { VIRTIOFSD, "-f", "--fd=3", "-o", "source=/proc/self/fd/4/.", "-o", "cache=auto", "-o",
+  const char *argv[] = { VIRTIOFSD, "-f", "--fd=3", "-o", "source=" MOUNT_POINT, "-o", "cache=auto", "-o",
                          "modcaps=-mknod", "-o", "sandbox=namespace", "-o", "no_xattr", NULL };
   BjShareChild child = { -1, -1, -1, -1, { -1, -1 }, { -1, -1 }, (char **) argv };
   g_autofree BjShare *self = g_new0 (BjShare, 1);
@@ -217,10 +236,10 @@ bj_share_start (const BjShareSpec *spec, GCancellable *cancellable, GError **err
   child.socket = listen_at (spec, error);
   if (child.socket < 0)
     return NULL;
-  child.dir = dup_high (spec->dir_fd);
+  child.tree = clone_tree (spec->dir_fd);
   child.log = open (spec->log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   child.null = open ("/dev/null", O_RDWR | O_CLOEXEC);
-  if (child.dir < 0 || child.log < 0 || child.null < 0)
+  if (child.tree < 0 || child.log < 0 || child.null < 0)
     bj_fd_set_io_error (error, errno, "Preparing the share");
   else
     self->pid = fork_child (spec, &child, error);

@@ -9,9 +9,11 @@
 #include <string.h>
 
 static void
-assert_bytes (GBytes *bytes, const char *text)
+assert_bytes (GBytes *bytes, const char *text, gsize size)
 {
-  g_assert_cmpmem (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), text, strlen (text));
+  g_autoptr(GBytes) expected = g_bytes_new (text, size);
+
+  g_assert_true (g_bytes_equal (bytes, expected));
 }
 
 static void
@@ -76,12 +78,12 @@ test_exec (void)
     return;
   bj_guest_exec (vm->guest, &exec, &first, NULL, &error);
   g_assert_no_error (error);
-  g_assert_cmpmem (g_bytes_get_data (first.out, NULL), g_bytes_get_size (first.out), "a\0\377\n", 4);
+  assert_bytes (first.out, "a\0\377\n", 4);
   g_assert_cmpstr (first.out_sha256, ==, "ecc7f2d684ec36fd4f9135ee4f42db5a1225db9bc234d7ddb50b2ab852212a7d");
   exec = (BjExec) { .argv = where, .cwd = "/usr", .user = "check", .environ = pairs, .input = input };
   bj_guest_exec (vm->guest, &exec, &second, NULL, &error);
   g_assert_no_error (error);
-  assert_bytes (second.out, "/usr\ncheck\n1000\n/home/check y z\nin\n");
+  assert_bytes (second.out, "/usr\ncheck\n1000\n/home/check y z\nin\n", 35);
   g_assert_cmpint (second.exit, ==, 3);
   g_assert_false (second.timed_out);
 }

@@ -90,7 +90,11 @@ vm_get (void)
   if (the_vm != NULL)
     return the_vm;
   the_vm = g_new0 (VmFixture, 1);
-  the_vm->dir = g_dir_make_tmp ("vm-XXXXXX", &error);
+  the_vm->dir = g_strdup (g_getenv ("BELLJAR_TEST_KEEP"));
+  if (the_vm->dir != NULL)
+    g_mkdir (the_vm->dir, 0711);
+  else
+    the_vm->dir = g_dir_make_tmp ("vm-XXXXXX", &error);
   g_assert_no_error (error);
   g_assert_cmpint (g_chmod (the_vm->dir, 0711), ==, 0);
   root = g_build_filename (the_vm->dir, "engine", NULL);
@@ -101,7 +105,8 @@ vm_get (void)
   g_test_message ("accelerator: %s", bj_engine_get_accelerator_reason (the_vm->engine));
   the_vm->machine = vm_new_machine (the_vm, "one", 7);
   the_vm->guest = bj_machine_get_guest (the_vm->machine);
-  vm_boot (the_vm->machine);
+  if (g_getenv ("BELLJAR_TEST_KEEP") == NULL || !bj_machine_adopt (the_vm->machine, NULL))
+    vm_boot (the_vm->machine);
   return the_vm;
 }
 
@@ -111,7 +116,7 @@ vm_end (void)
   g_autoptr(GError) error = NULL;
   const char *argv[] = { "/bin/rm", "-rf", NULL, NULL };
 
-  if (the_vm == NULL)
+  if (the_vm == NULL || g_getenv ("BELLJAR_TEST_KEEP") != NULL)
     return;
   bj_machine_destroy (the_vm->machine, &error);
   g_assert_no_error (error);

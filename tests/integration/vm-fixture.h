@@ -3,7 +3,10 @@
 
 #include "bj-machine.h"
 
-/* One engine and one running machine that the tests of this program share. */
+/*
+ * One engine and one running machine that the tests of this program share. With BELLJAR_TEST_KEEP=DIR the machine stays
+ * and is adopted by the next run, which saves a boot while one works on a test.
+ */
 typedef struct
 {
   char *dir; /* short: sockets live below it */

@@ -65,7 +65,7 @@ main (int argc, char **argv)
   const GOptionEntry entries[] = {
     { "log-level", 0, 0, G_OPTION_ARG_STRING, &level_name, "error, warning, message, info or debug", "LEVEL" },
     { "version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL },
-    { NULL },
+    G_OPTION_ENTRY_NULL,
   };
   g_autoptr(GOptionContext) context = g_option_context_new (NULL);
   g_autoptr(GError) error = NULL;

@@ -169,9 +169,8 @@ build_claimed (BjImageStore *self, const BjRecipe *recipe, const char *mirror, g
 
   if (entry == 0)
     return FALSE;
-  /* A machine's uid passes through; it reads only what is meant for it. */
-  if (g_mkdir_with_parents (parent, 0711) < 0 || chmod (parent, 0711) < 0 || g_mkdir (dir, 0711) < 0
-      || chmod (dir, 0711) < 0)
+  /* Machines' uids must get through to the files, whatever the daemon's umask. */
+  if (g_mkdir_with_parents (parent, 0755) < 0 || g_chmod (parent, 0755) < 0 || g_mkdir (dir, 0700) < 0)
     bj_fd_set_io_error (&local, errno, "Making %s", dir);
   else if (!build_in (self, &build, progress, cancellable, &local))
     remove_leftover (dir);

@@ -6,20 +6,51 @@
 #include <math.h>
 #include <string.h>
 
+static gboolean
+read_unit (const char *text, gsize left, guint *unit)
+{
+  *unit = 0;
+  if (left < 6 || text[0] != '\\' || text[1] != 'u')
+    return FALSE;
+  for (guint i = 2; i < 6; i++)
+    {
+      int digit = g_ascii_xdigit_value (text[i]);
+
+      if (digit < 0)
+        return FALSE;
+      *unit = *unit * 16 + (guint) digit;
+    }
+  return TRUE;
+}
+
+/* How long the escape at @text is, or 0 when JSON has no such one; json-glib would take C's, and halves of surrogate pairs. */
+static gsize
+escape_length (const char *text, gsize left)
+{
+  guint unit, second;
+
+  if (left >= 2 && text[1] != '\0' && strchr ("\"\\/bfnrt", text[1]) != NULL)
+    return 2;
+  if (!read_unit (text, left, &unit) || unit == 0 || (unit >= 0xdc00 && unit <= 0xdfff))
+    return 0;
+  if (unit < 0xd800 || unit > 0xdbff)
+    return 6;
+  return read_unit (text + 6, left - 6, &second) && second >= 0xdc00 && second <= 0xdfff ? 12 : 0;
+}
+
 /* The end of the string whose opening quote stands before @at, or 0. */
 static gsize
 string_end (const char *text, gsize length, gsize at)
 {
-  for (; at < length; at++)
+  while (at < length && text[at] != '"')
     {
-      if (text[at] == '"')
-        return at;
-      if (text[at] == '\\')
-        at++;
-      else if ((guchar) text[at] < ' ')
+      gsize step = text[at] == '\\' ? escape_length (text + at, length - at) : 1;
+
+      if (step == 0 || (guchar) text[at] < ' ')
         return 0;
+      at += step;
     }
-  return 0;
+  return at < length ? at : 0;
 }
 
 gboolean
@@ -35,7 +66,7 @@ bj_json_scan (const char *text, gsize length, guint max_depth, guint max_values,
         {
           i = string_end (text, length, i + 1);
           if (i == 0)
-            return bj_error_set (error, BJ_ERROR_INVALID, "A JSON string does not end or has a control character in it");
+            return bj_error_set (error, BJ_ERROR_INVALID, "A JSON string does not end, or has something in it that is not allowed there");
         }
       else if (c == '\0' || strchr ("{}[]:, \t\r\n0123456789+-.eEtrufalsn", c) == NULL)
         {

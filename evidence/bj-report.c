@@ -349,16 +349,24 @@ count_run (BjVerdictFacts *facts, const Scan *scan, JsonObject *run)
     keep_worse (&facts->fresh_again, result, BJ_RUN_PASSED);
 }
 
+/* Where it is not known what the protected run would run on, it counts as different, unless there is nothing to prove anyway. */
+static gboolean
+protected_differs (const Scan *scan, const BjVerdictFacts *facts)
+{
+  if (bj_json_get_string (scan->tree, "protected_tree", NULL) == NULL)
+    return facts->has_baseline && !facts->by_agent;
+  return bj_json_get_string (scan->tree, "tree", NULL) == NULL || !is_on (scan->tree, scan->tree, "protected_tree");
+}
+
 static void
 fill_verdict_facts (const Scan *scan, BjVerdictFacts *facts)
 {
   Check check = choose_check (scan);
-  const char *tree = bj_json_get_string (scan->tree, "tree", NULL);
 
   facts->has_check = check.command != NULL;
   facts->by_agent = facts->has_check && !is_trusted_source (check.source);
   facts->has_baseline = bj_json_has (scan->session, "baseline") && bj_json_has (scan->session, "baseline_tree");
-  facts->protected_differs = tree == NULL || !is_on (scan->tree, scan->tree, "protected_tree");
+  facts->protected_differs = protected_differs (scan, facts);
   for (guint i = 0; facts->has_check && i < json_array_get_length (scan->runs); i++)
     {
       JsonObject *run = bj_json_array_get_object (scan->runs, i);

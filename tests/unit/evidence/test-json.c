@@ -13,6 +13,7 @@ static const struct { const char *in, *out; } canonical[] = {
   { "{\"a\":1.5,\"b\":0.1,\"c\":1e3,\"d\":-0.0,\"e\":1e300,\"f\":12345678901234}",
     "{\"a\":1.5,\"b\":0.1,\"c\":1000,\"d\":0,\"e\":1e+300,\"f\":12345678901234}" },
   { "{\"é\":1,\"z\":2,\"Z\":3}", "{\"Z\":3,\"z\":2,\"é\":1}" },
+  { "{\"a\":\"\\ud83d\\ude00\"}", "{\"a\":\"😀\"}" },
   { "{\"o\":{\"y\":{},\"x\":[[]]}}", "{\"o\":{\"x\":[[]],\"y\":{}}}" },
 };
 
@@ -71,6 +72,13 @@ static const struct { const char *in; gssize length; BjError code; } bad[] = {
   { "{/* \" */\"a\":1}", -1, BJ_ERROR_INVALID },
   { "{'a':1}", -1, BJ_ERROR_INVALID },
   { "{\"a\":\"\xff\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":\"\\202\"}", -1, BJ_ERROR_INVALID },        /* C's escapes, which make bytes that are no UTF-8 */
+  { "{\"a\":\"\\x41\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":\"\\u00\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":\"\\u0000\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":\"\\ud800\"}", -1, BJ_ERROR_INVALID },      /* halves of pairs */
+  { "{\"a\":\"\\ud800\\u0041\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":\"\\udc00\"}", -1, BJ_ERROR_INVALID },
   { "{\"a\":[[[[[[[[[[[[1]]]]]]]]]]]]}", -1, BJ_ERROR_LIMIT },
   { "{\"a\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21]}", -1, BJ_ERROR_LIMIT },
 };

@@ -113,7 +113,7 @@ sweep (int projects)
 static int
 open_projects (BjProjectStore *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->mutex);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->mutex);
   g_auto(BjFd) fd = -1;
 
   if (self->projects >= 0)
@@ -153,7 +153,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjProjectHold, hold_clear)
 static gboolean
 hold_project (BjProjectStore *self, const char *name, BjProjectHold *hold, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->mutex);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->mutex);
   gint64 until = g_get_monotonic_time () + BUSY_WAIT_S * G_TIME_SPAN_SECOND;
 
   while (g_hash_table_contains (self->held, name))

@@ -23,7 +23,7 @@ struct _BjAgentPeer
   BjGateway *gateway; /* (not owned) */
   BjChild *child;     /* (owned) */
   GVariant *task;     /* (owned) */
-  BjBackground *background; /* (owned) */
+  BjAgentCommands *commands; /* (owned) */
   GCancellable *cancellable;
   guint registration;
 
@@ -58,10 +58,10 @@ bj_agent_peer_get_task (BjAgentPeer *self)
   return self->task;
 }
 
-BjBackground *
-bj_agent_peer_get_background (BjAgentPeer *self)
+BjAgentCommands *
+bj_agent_peer_get_commands (BjAgentPeer *self)
 {
-  return self->background;
+  return self->commands;
 }
 
 gboolean
@@ -209,7 +209,7 @@ peer_free (BjAgentPeer *self)
 {
   g_clear_pointer (&self->child, bj_child_free);
   g_variant_unref (self->task);
-  bj_background_free (self->background);
+  bj_agent_commands_free (self->commands);
   g_object_unref (self->cancellable);
   g_object_unref (self->session);
   g_mutex_clear (&self->lock);
@@ -225,7 +225,7 @@ bj_agent_peer_start (BjSession *session, BjGateway *gateway, GVariant *task, GEr
   self->session = g_object_ref (session);
   self->gateway = gateway;
   self->task = g_variant_ref_sink (task);
-  self->background = bj_background_new (session);
+  self->commands = bj_agent_commands_new (session);
   self->cancellable = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->idle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 
-#include "bj-background.h"
+#include "bj-agent-commands.h"
 #include "bj-gateway.h"
 #include "bj-session.h"
 
@@ -32,7 +32,7 @@ void bj_agent_peer_end (BjAgentPeer *self);
 BjSession *bj_agent_peer_get_session (BjAgentPeer *self);
 GCancellable *bj_agent_peer_get_cancellable (BjAgentPeer *self);
 GVariant *bj_agent_peer_get_task (BjAgentPeer *self); /* (transfer none) */
-BjBackground *bj_agent_peer_get_background (BjAgentPeer *self); /* (transfer none) */
+BjAgentCommands *bj_agent_peer_get_commands (BjAgentPeer *self); /* (transfer none) */
 
 /* A verb: blocks in a worker. Returns: (transfer full) (nullable): the answer's tuple, or %NULL with an error */
 typedef GVariant *(*BjVerbFunc) (BjAgentPeer *peer, GVariant *arguments, GError **error);

@@ -198,7 +198,7 @@ verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
       || !bj_guest_start (bj_machine_get_guest (machine), &command.exec, &id, bj_agent_peer_get_cancellable (peer),
                           error))
     return NULL;
-  bj_background_add (bj_agent_peer_get_background (peer), id, label);
+  bj_agent_commands_add (bj_agent_peer_get_commands (peer), id, label);
   return g_variant_new ("(u)", id);
 }
 
@@ -216,7 +216,7 @@ verb_poll (BjAgentPeer *peer, GVariant *arguments, GError **error)
                          bj_agent_peer_get_cancellable (peer), error))
     return NULL;
   if (!result.running)
-    bj_background_end (bj_agent_peer_get_background (peer), id, result.exit, result.signal);
+    bj_agent_commands_end (bj_agent_peer_get_commands (peer), id, result.exit, result.signal);
   g_variant_builder_add (&out, "{sv}", "running", g_variant_new_boolean (result.running));
   g_variant_builder_add (&out, "{sv}", "exit", g_variant_new_int32 (result.exit));
   g_variant_builder_add (&out, "{sv}", "signal", g_variant_new_uint32 ((guint32) result.signal));
@@ -244,7 +244,7 @@ verb_send (BjAgentPeer *peer, GVariant *arguments, GError **error)
     }
   if (!bj_guest_send (bj_machine_get_guest (machine), id, bytes, bj_agent_peer_get_cancellable (peer), error))
     return NULL;
-  bj_background_note (bj_agent_peer_get_background (peer), id, "send");
+  bj_agent_commands_note (bj_agent_peer_get_commands (peer), id, "send");
   return g_variant_new ("()");
 }
 
@@ -258,14 +258,14 @@ verb_kill (BjAgentPeer *peer, GVariant *arguments, GError **error)
   if (machine == NULL
       || !bj_guest_kill (bj_machine_get_guest (machine), id, bj_agent_peer_get_cancellable (peer), error))
     return NULL;
-  bj_background_note (bj_agent_peer_get_background (peer), id, "kill");
+  bj_agent_commands_note (bj_agent_peer_get_commands (peer), id, "kill");
   return g_variant_new ("()");
 }
 
 static GVariant *
 verb_list_background (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
-  return g_variant_new ("(@aa{sv})", bj_background_list (bj_agent_peer_get_background (peer)));
+  return g_variant_new ("(@aa{sv})", bj_agent_commands_list (bj_agent_peer_get_commands (peer)));
 }
 
 static GVariant *

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <signal.h>
 #include <string.h>
 
@@ -125,13 +126,30 @@ is_embedded (BjEngine *self)
   return g_str_has_prefix (self->uri, "qemu:///embed");
 }
 
+/* A machine's uid passes through to its monitor's folder, whatever our umask; libvirt makes and owns the rest. */
+static gboolean
+make_passable (BjEngine *self, GError **error)
+{
+  static const char *const folders[] = { "", "lib", "lib/qemu", "lib/qemu/ram" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
+    {
+      g_autofree char *path = g_build_filename (self->root_dir, folders[i], NULL);
+
+      if (g_mkdir_with_parents (path, 0711) < 0 || chmod (path, 0711) < 0)
+        return bj_fd_set_io_error (error, errno, "Making the engine's folder %s", path);
+    }
+  return TRUE;
+}
+
 static gboolean
 prepare_root (BjEngine *self, GError **error)
 {
   g_autofree char *etc = g_build_filename (self->root_dir, "etc", NULL);
   g_autofree char *conf = g_build_filename (etc, "qemu.conf", NULL);
 
-  /* Machines open their disks elsewhere; of this folder they need to pass through to their monitor's. */
+  if (!make_passable (self, error))
+    return FALSE;
   if (g_mkdir_with_parents (etc, 0711) < 0)
     return bj_fd_set_io_error (error, errno, "Making the engine's folder %s", etc);
   if (!is_embedded (self))

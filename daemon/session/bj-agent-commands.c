@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "bj-background.h"
+#include "bj-agent-commands.h"
 
 #include "bj-record.h"
 #include "bj-untrusted.h"
@@ -14,7 +14,7 @@ typedef struct
   int exit;
 } BjEntry;
 
-struct _BjBackground
+struct _BjAgentCommands
 {
   BjSession *session; /* (not owned): outlives its agent */
   GMutex lock;
@@ -30,10 +30,10 @@ entry_free (gpointer data)
   g_free (entry);
 }
 
-BjBackground *
-bj_background_new (BjSession *session)
+BjAgentCommands *
+bj_agent_commands_new (BjSession *session)
 {
-  BjBackground *self = g_new0 (BjBackground, 1);
+  BjAgentCommands *self = g_new0 (BjAgentCommands, 1);
 
   self->session = session;
   g_mutex_init (&self->lock);
@@ -42,7 +42,7 @@ bj_background_new (BjSession *session)
 }
 
 void
-bj_background_free (BjBackground *self)
+bj_agent_commands_free (BjAgentCommands *self)
 {
   g_ptr_array_unref (self->entries);
   g_mutex_clear (&self->lock);
@@ -50,14 +50,14 @@ bj_background_free (BjBackground *self)
 }
 
 static void
-record (BjBackground *self, const char *event, guint id, const char *label, int exit, int signal)
+record (BjAgentCommands *self, const char *event, guint id, const char *label, int exit, int signal)
 {
   bj_session_record (self->session, TRUE, "background", bj_record_background (event, id, label, exit, signal));
 }
 
 /* Call with the lock held. Returns: (nullable) */
 static BjEntry *
-find (BjBackground *self, guint id)
+find (BjAgentCommands *self, guint id)
 {
   for (guint i = 0; i < self->entries->len; i++)
     {
@@ -70,7 +70,7 @@ find (BjBackground *self, guint id)
 }
 
 void
-bj_background_add (BjBackground *self, guint id, const char *label)
+bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label)
 {
   BjEntry *entry = g_new0 (BjEntry, 1);
 
@@ -85,7 +85,7 @@ bj_background_add (BjBackground *self, guint id, const char *label)
 }
 
 void
-bj_background_end (BjBackground *self, guint id, int exit, int signal)
+bj_agent_commands_end (BjAgentCommands *self, guint id, int exit, int signal)
 {
   BjEntry *entry;
   gboolean first;
@@ -104,13 +104,13 @@ bj_background_end (BjBackground *self, guint id, int exit, int signal)
 }
 
 void
-bj_background_note (BjBackground *self, guint id, const char *event)
+bj_agent_commands_note (BjAgentCommands *self, guint id, const char *event)
 {
   record (self, event, id, NULL, -1, 0);
 }
 
 GVariant *
-bj_background_list (BjBackground *self)
+bj_agent_commands_list (BjAgentCommands *self)
 {
   g_auto(GVariantBuilder) list = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE ("aa{sv}"));
 

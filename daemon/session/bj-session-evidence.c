@@ -34,26 +34,29 @@ bj_session_open_transcript (BjSession *self, GError **error)
   return TRUE;
 }
 
-void
-bj_session_record (BjSession *self, gboolean seen, const char *type, JsonObject *data)
+/* Returns: whether the transcript has room for more */
+static gboolean
+append (BjSession *self, gboolean seen, const char *type, JsonObject *data)
 {
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->record_lock);
   g_autoptr(GError) error = NULL;
-  gboolean full;
+  gboolean full = self->transcript != NULL && bj_transcript_get_length (self->transcript) > TRANSCRIPT_MAX;
 
-  if (self->transcript == NULL)
-    {
-      json_object_unref (data);
-      return;
-    }
-  full = bj_transcript_get_length (self->transcript) > TRANSCRIPT_MAX;
-  if (full && !seen)
+  if (self->transcript == NULL || self->sealed || (full && !seen))
     json_object_unref (data);
   else if (!bj_transcript_append (self->transcript, seen, type, data, &error))
     {
       g_warning ("Session %s: its transcript cannot be written: %s", self->plan->id, error->message);
       bj_session_end_work (self, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), error->message);
     }
-  if (full)
+  self->sealed = self->sealed || g_str_equal (type, "end");
+  return !full;
+}
+
+void
+bj_session_record (BjSession *self, gboolean seen, const char *type, JsonObject *data)
+{
+  if (!append (self, seen, type, data))
     bj_session_end_work (self, BJ_END_TRANSCRIPT, NULL, NULL);
   g_mutex_lock (&self->lock);
   bj_session_sync_later (self);

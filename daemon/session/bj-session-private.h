@@ -18,6 +18,9 @@ struct _BjSession
   GCancellable *cancellable;
   GCancellable *hurry;
 
+  GMutex record_lock; /* one record at a time, none after the last */
+  gboolean sealed;
+
   GMutex lock; /* guards what follows */
   GCond changed;
   char *state;

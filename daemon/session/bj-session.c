@@ -34,6 +34,7 @@ bj_session_finalize (GObject *object)
   g_clear_object (&self->machine);
   g_clear_pointer (&self->transcript, bj_transcript_free);
   g_mutex_clear (&self->lock);
+  g_mutex_clear (&self->record_lock);
   g_cond_clear (&self->changed);
   G_OBJECT_CLASS (bj_session_parent_class)->finalize (object);
 }
@@ -49,6 +50,7 @@ static void
 bj_session_init (BjSession *self)
 {
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->record_lock);
   g_cond_init (&self->changed);
   self->skeleton = bj_dbus_session_skeleton_new ();
   self->cancellable = g_cancellable_new ();

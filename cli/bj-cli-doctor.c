@@ -27,7 +27,7 @@ print_check (GVariant *check, gboolean good, gboolean colour)
   g_autofree char *detail = get_escaped (check, "detail");
   g_autofree char *fix = get_escaped (check, "fix");
 
-  bj_output_line ("%s%-4s%s  %-14s  %s", !colour ? "" : good ? "\033[32m" : "\033[31m", good ? _("ok") : _("FAIL"),
+  bj_output_line ("%s%-4s%s  %-16s  %s", !colour ? "" : good ? "\033[32m" : "\033[31m", good ? _("ok") : _("FAIL"),
                   colour ? "\033[0m" : "", name, detail);
   if (!good && *fix != '\0')
     bj_output_line (_("      fix: %s"), fix);

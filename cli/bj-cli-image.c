@@ -11,7 +11,7 @@ static char **
 make_row (BjDBusImage *image)
 {
   g_autofree char *version = g_strdup_printf ("%u", bj_dbus_image_get_version (image));
-  g_autofree char *size = g_format_size_full (bj_dbus_image_get_size (image), G_FORMAT_SIZE_IEC_UNITS);
+  g_autofree char *size = bj_output_format_size (bj_dbus_image_get_size (image));
   g_autofree char *built = bj_output_format_time ((gint64) bj_dbus_image_get_built_at (image));
   const char *row[] = { bj_dbus_image_get_name (image),
                         version,

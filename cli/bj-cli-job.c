@@ -24,13 +24,15 @@ typedef struct
 static void
 draw (Following *following)
 {
+  const char *operation = bj_dbus_job_get_operation (following->job);
+  const char *phase = bj_dbus_job_get_phase (following->job);
   double progress = bj_dbus_job_get_progress (following->job);
   gint64 left = (gint64) bj_dbus_job_get_expected_end (following->job) - g_get_real_time () / G_USEC_PER_SEC;
   g_autofree char *step = NULL;
   g_autoptr(GString) detail = g_string_new (NULL);
   g_autofree char *time = NULL;
 
-  step = g_strdup_printf ("%s: %s", bj_dbus_job_get_operation (following->job), bj_dbus_job_get_phase (following->job));
+  step = phase == NULL || *phase == '\0' ? g_strdup (operation) : g_strdup_printf ("%s: %s", operation, phase);
   if (progress >= 0 && progress <= 1)
     g_string_append_printf (detail, "%3.0f %%", progress * 100);
   if (bj_dbus_job_get_expected_end (following->job) > 0 && left > 0)

@@ -118,6 +118,15 @@ bj_output_format_time (gint64 seconds)
   return time != NULL ? g_date_time_format (time, "%Y-%m-%d %H:%M:%S") : g_strdup ("–");
 }
 
+char *
+bj_output_format_size (guint64 bytes)
+{
+  g_autofree char *text = g_format_size_full (bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_auto(GStrv) parts = g_strsplit (text, "\xc2\xa0", -1); /* GLib writes a no-break space */
+
+  return g_strjoinv (" ", parts);
+}
+
 static void
 append_padded (GString *line, const char *cell, guint columns)
 {

@@ -48,6 +48,9 @@ char *bj_output_cut (const char *text, guint columns);
 /** bj_output_format_time: @seconds: since 1970, 0 is unknown. Returns: (transfer full): local time */
 char *bj_output_format_time (gint64 seconds);
 
+/** bj_output_format_size: Returns: (transfer full): for people, "602.1 MiB", with an ordinary space */
+char *bj_output_format_size (guint64 bytes);
+
 /** bj_output_json: (transfer full) @node: prints it as the one JSON value of this program */
 void bj_output_json (JsonNode *node);
 /**

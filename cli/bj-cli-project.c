@@ -36,7 +36,7 @@ bj_verb_projects (BjCli *cli, char **args, GError **error)
     {
       BjDBusProject *project = g_ptr_array_index (projects, i);
       g_autofree char *head = g_strdup (bj_dbus_project_get_head (project));
-      g_autofree char *used = g_format_size_full (bj_dbus_project_get_used (project), G_FORMAT_SIZE_IEC_UNITS);
+      g_autofree char *used = bj_output_format_size (bj_dbus_project_get_used (project));
       g_autofree char *sessions = g_strdup_printf ("%u", bj_dbus_project_get_sessions (project));
       const char *row[] = { bj_dbus_project_get_name (project), head, used, sessions };
 

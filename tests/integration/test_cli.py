@@ -139,6 +139,7 @@ class CliTest(unittest.TestCase):
         ids = [entry['session'] for entry in json.loads(self.belljar('sessions', '--json').stdout)]
         self.assertIn('abcdefgh', ids)
         self.assertIn(b'abcdefgh\trunning\ttask\tdemo\t', self.belljar('sessions').stdout)
+        self.assertIn(b'\t1.0 GiB\t', self.belljar('images').stdout)
         self.assertIn('abcdefgh', self.belljar('complete', 'sessions').stdout.decode().split())
 
     def test_log_keeps_a_row_on_one_line(self):

@@ -269,7 +269,7 @@ class Daemon:
             self.clean()
 
     def write_config(self):
-        text = f'[model]\nurl={self.model.url}\nname=replay\n' if self.model else ''
+        text = f'[model]\nurl={self.model.url}\nname=replay\n' if self.model else '# all defaults\n'
         with open(os.path.join(self.folder, 'belljar.conf'), 'w', encoding='utf-8') as out:
             out.write(text + self.config)
 

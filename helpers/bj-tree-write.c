@@ -131,12 +131,14 @@ write_file (BjWrite *self, int folder, const char *path, const char *name, GPtrA
 {
   g_auto(BjFd) fd = bj_tree_open (folder, name, O_RDONLY);
   struct stat st;
+  guint32 mode;
   guint64 size = 0;
   git_oid id;
   BjWriteResult result;
 
   if (fd < 0)
-    return leave_out (self, path, name, errno == EACCES ? "was left out: its owner may not read it" : "was left out: it could not be opened");
+    return leave_out (self, path, name, errno == EACCES ? "was left out: its owner may not read it"
+                                                        : "was left out: it could not be opened");
   if (fstat (fd, &st) < 0 || !S_ISREG (st.st_mode))
     return leave_out (self, path, name, "was left out: it changed while it was read");
   if ((guint64) st.st_size > BJ_TREE_FILE_MAX)
@@ -155,7 +157,8 @@ write_file (BjWrite *self, int folder, const char *path, const char *name, GPtrA
     return result;
   self->files++;
   self->bytes += size;
-  g_ptr_array_add (made, bj_tree_entry_new (name, st.st_mode & S_IXUSR ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB, &id));
+  mode = st.st_mode & S_IXUSR ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+  g_ptr_array_add (made, bj_tree_entry_new (name, mode, &id));
   return BJ_WRITE_DONE;
 }
 

@@ -102,7 +102,9 @@ test_commit_and_log (Fixture *self, gconstpointer data)
   g_assert_cmpstr (json_object_get_string_member (entry, "verdict"), ==, "");
   git = fixture_run (self, "projects/p/repo.git",
                      (const char *[]) { "sh", "-c", "git fsck --strict 2>&1; git log --format='%an <%ae> %s' main; git gc -q", NULL });
-  g_assert_cmpstr (git, ==, geteuid () == 0 ? "p <p@belljar.invalid> Mend it\nuid-1234567 <uid-1234567@belljar.invalid> Before the session\n" : git);
+  g_assert_true (g_str_has_prefix (git, "p <p@belljar.invalid> Mend it\n"));
+  if (geteuid () == 0)
+    g_assert_nonnull (strstr (git, "\nuid-1234567 <uid-1234567@belljar.invalid> Before the session\n"));
   g_clear_pointer (&head, g_free);
   head = bj_project_store_head (self->store, "p", NULL, &error); /* now packed */
   g_assert_cmpstr (head, ==, second);
@@ -278,7 +280,8 @@ test_export (Fixture *self, gconstpointer data)
   g_assert_nonnull (strstr (list, "lrwxrwxrwx 0/0 0 1970-01-01 00:00 out -> /etc/passwd"));
   back = fixture_run (self, ".",
                       (const char *[]) { "sh", "-c",
-                                         "mkdir x && tar -xf out.tar -C x && cd x && git init -q . && git add -A && git write-tree", NULL });
+                                         "mkdir x && tar -xf out.tar -C x && cd x && git init -q . && git add -A"
+                                         " && git write-tree", NULL });
   g_assert_cmpstr (g_strchomp (back), ==, self->tree);
 }
 

@@ -65,7 +65,8 @@ test_view (void)
   g_autofree char *etc = shell (&sandbox, "echo /etc/*", 0);
   g_autofree char *net = shell (&sandbox, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' \\n'", 0);
   g_autofree char *variables = NULL;
-  g_autofree char *written = shell (&sandbox, "for d in / /usr /etc /etc/ssl /proc/sys/kernel; do touch $d/x 2>/dev/null && echo $d; done; true", 0);
+  g_autofree char *written = shell (&sandbox, "for d in / /usr /etc /etc/ssl /proc/sys/kernel; do"
+                                              " touch $d/x 2>/dev/null && echo $d; done; true", 0);
   g_autofree char *processes = shell (&sandbox, "ls /proc | grep -c '^[0-9]'", 0);
 
   g_setenv ("BELLJAR_SECRET", "token", TRUE);

@@ -46,6 +46,27 @@ test_proved (void)
 }
 
 static void
+test_not_proved (void)
+{
+  static const char json[] = "{\"outcome\":\"FAILED\",\"error\":{\"name\":\"x\",\"message\":\"The machine\\nwas gone\"},"
+                             "\"check\":{\"command\":\"make test\",\"verdict\":\"passes\",\"why\":[\"no-baseline\",\"flaky\"],"
+                             "\"runs\":[{\"where\":\"fresh\",\"exit\":null,\"failure\":\"gone\",\"duration_s\":75.2}]},"
+                             "\"duration_s\":7300,\"limits\":[{\"limit\":\"steps\",\"value\":50}]}";
+  g_autoptr(JsonObject) report = bj_json_parse (json, strlen (json), 8, 100, NULL);
+  g_autofree char *text = bj_report_to_text (report, "m", 80);
+
+  g_test_message ("%s", text);
+  g_assert_nonnull (strstr (text, "\noutcome:     FAILED\nerror:       The machine\\nwas gone\nwhy not proved:\n"
+                                  "  - The project had no commit before this session, so there was nothing to \n"
+                                  "    compare with. (no-baseline)\n"
+                                  "  - Two runs in fresh machines disagree. (flaky)\n"));
+  g_assert_nonnull (strstr (text, "\n  fresh       not run       75 s          without network  gone\n"));
+  g_assert_nonnull (strstr (text, ", 2 h 1 min\n"));
+  g_assert_nonnull (strstr (text, "\nlimit hit:   steps (50)\n"));
+  g_assert_null (strstr (text, "untrusted summary"));
+}
+
+static void
 test_marker (void)
 {
   g_autoptr(JsonObject) report = report_of_session ();
@@ -169,6 +190,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/text/proved", test_proved);
+  g_test_add_func ("/text/not-proved", test_not_proved);
   g_test_add_func ("/text/marker", test_marker);
   g_test_add_func ("/text/poisoned", test_poisoned);
   g_test_add_func ("/text/odd-reports", test_odd_reports);

@@ -33,13 +33,14 @@ static const GOptionEntry entries[] = {
   { NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL },
 };
 
-/* What is in our memory is not for other processes, nor for core files; what we write is ours. */
+/* What is in our memory is not for other processes, nor for core files. What nobody else may read is made with a mode that says so;
+ * the rest has to be passed and read by the uids of machines and helpers. */
 static void
 harden (void)
 {
   const struct rlimit none = { 0, 0 };
 
-  umask (077);
+  umask (022);
   prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
   setrlimit (RLIMIT_CORE, &none);
 }

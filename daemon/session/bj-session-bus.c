@@ -41,6 +41,9 @@ struct _BjBusCall
   guint timeout_s;
   int stream[3];
   gboolean streams;
+  GCancellable *cancellable; /* (owned): cancelled when the session ends or the caller leaves the bus */
+  gulong session_handler;
+  guint watch_id;
 };
 
 static void
@@ -53,6 +56,10 @@ bus_call_free (gpointer data)
                                                    "No answer was prepared");
   for (guint i = 0; i < 3; i++)
     bj_fd_clear (&call->stream[i]);
+  g_clear_handle_id (&call->watch_id, g_bus_unwatch_name);
+  if (call->session_handler != 0)
+    g_cancellable_disconnect (bj_session_get_cancellable (call->session), call->session_handler);
+  g_clear_object (&call->cancellable);
   g_strfreev (call->argv);
   g_free (call->cwd);
   g_free (call->user);
@@ -325,7 +332,7 @@ work_exec (BjBusCall *call, GError **error)
   GVariant *answer;
 
   if (!bj_session_run_command (call->session, "exec", label, &exec, call->streams ? call->stream : NULL, &result,
-                               bj_session_get_cancellable (call->session), error))
+                               call->cancellable, error))
     return FALSE;
   answer = g_variant_new ("(i@ay@ay@a{sv})", result.exit >= 0 ? result.exit : 128 + result.signal,
                           bytes_or_empty (call->streams ? NULL : result.out),
@@ -383,6 +390,34 @@ parse_exec (BjBusCall *call, GVariant *argv, GVariant *options, GUnixFDList *fds
   return TRUE;
 }
 
+static void
+on_session_cancelled (GCancellable *session, gpointer cancellable)
+{
+  g_cancellable_cancel (cancellable);
+}
+
+static void
+on_caller_vanished (GDBusConnection *connection, const char *name, gpointer cancellable)
+{
+  g_cancellable_cancel (cancellable);
+}
+
+/* A command does not outlive who asked for it. */
+static void
+watch_caller (BjBusCall *call)
+{
+  GDBusMethodInvocation *invocation = call->invocation;
+
+  call->cancellable = g_cancellable_new ();
+  call->session_handler = g_cancellable_connect (bj_session_get_cancellable (call->session),
+                                                 G_CALLBACK (on_session_cancelled), g_object_ref (call->cancellable),
+                                                 g_object_unref);
+  call->watch_id = g_bus_watch_name_on_connection (g_dbus_method_invocation_get_connection (invocation),
+                                                   g_dbus_method_invocation_get_sender (invocation),
+                                                   G_BUS_NAME_WATCHER_FLAGS_NONE, NULL, on_caller_vanished,
+                                                   g_object_ref (call->cancellable), g_object_unref);
+}
+
 static gboolean
 on_exec (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList *fds, GVariant *argv,
          GVariant *options, BjSession *session)
@@ -391,7 +426,10 @@ on_exec (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList
   g_autoptr(GError) error = NULL;
 
   if (parse_exec (call, argv, options, fds, &error))
-    return bus_call_run (g_steal_pointer (&call));
+    {
+      watch_caller (call);
+      return bus_call_run (g_steal_pointer (&call));
+    }
   bj_gate_return_error (g_steal_pointer (&call->invocation), error);
   return TRUE;
 }

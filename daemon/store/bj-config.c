@@ -408,7 +408,7 @@ read_lines (BjConfig *config, const char *path, GBytes *bytes, GError **error)
 {
   gsize size;
   const char *data = g_bytes_get_data (bytes, &size);
-  g_autofree char *copy = g_strndup (data, size);
+  g_autofree char *copy = size > 0 ? g_strndup (data, size) : g_strdup ("");
   g_auto(GStrv) lines = g_strsplit (copy, "\n", -1);
   g_autoptr(GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   BjReader reader = { path, config, 0, NULL, seen };

@@ -30,6 +30,9 @@ test_parse (void)
     { "{\"a\":\"b\0c\"}", 11, FALSE },
     { "{\"a\":\"unterminated", -1, FALSE },
     { "\0\0\0", 3, FALSE },
+    { "{\"a\":\"\\u12\"}", -1, FALSE },
+    { "{\"a\":\"\\ud8 0\"}", -1, FALSE },
+    { "{\"a\":\"\\u", -1, FALSE },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)

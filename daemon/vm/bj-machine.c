@@ -18,6 +18,8 @@
 #define READY_POLL_US 20000
 #define SETUP_SECONDS 60
 #define MOUNT_SECONDS 30
+#define PLUG_TRIES 100
+#define PLUG_PAUSE_US 100000
 
 struct _BjMachine
 {
@@ -320,9 +322,16 @@ attach_device (BjMachine *self, const char *xml, GError **error)
 
   if (domain == NULL)
     return FALSE;
-  if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
-    return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Plugging the share into the machine %s", self->spec->id);
-  return TRUE;
+  /* A share that was taken away a moment ago may still be on its way out: the guest has a say in that. */
+  for (guint i = 0; i < PLUG_TRIES; i++)
+    {
+      if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
+        return TRUE;
+      if (strstr (virGetLastErrorMessage (), "already") == NULL && strstr (virGetLastErrorMessage (), "uplicate") == NULL)
+        break;
+      g_usleep (PLUG_PAUSE_US);
+    }
+  return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Plugging the share into the machine %s", self->spec->id);
 }
 
 /* $1 mount point, $2 tag; the device may need a moment to appear */
@@ -371,7 +380,6 @@ gboolean
 bj_machine_detach_share (BjMachine *self, GError **error)
 {
   g_autofree char *socket = dup_path (self, "virtiofsd.sock");
-  g_autofree char *xml = bj_domain_xml_build_share (socket);
   g_autoptr(virDomain) domain = ref_domain (self, NULL);
   BjShare *share;
 
@@ -381,8 +389,8 @@ bj_machine_detach_share (BjMachine *self, GError **error)
   /* Unplugging needs the guest's consent, so what counts is that the server ends: no request is served after that. */
   if (!bj_share_stop (share, socket, error))
     return FALSE;
-  if (domain != NULL && virDomainDetachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
-    g_debug ("Unplugging the share of %s: the guest will find it dead", self->spec->id);
+  if (domain != NULL && virDomainDetachDeviceAlias (domain, BJ_DOMAIN_SHARE_ALIAS, VIR_DOMAIN_AFFECT_LIVE) < 0)
+    g_debug ("Unplugging the share of %s: %s", self->spec->id, virGetLastErrorMessage ());
   return TRUE;
 }
 

@@ -18,6 +18,8 @@
 #define READY_POLL_US 20000
 #define SETUP_SECONDS 60
 #define MOUNT_SECONDS 30
+#define CLOCK_TRIES 3
+#define CLOCK_GOOD_US 400000
 #define PLUG_TRIES 100
 #define PLUG_PAUSE_US 100000
 
@@ -257,7 +259,7 @@ bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancella
     }
 }
 
-/* $1 hostname, $2 machine-id, $3 resolv.conf or empty. The clock was set by the hello that found it ready. */
+/* $1 hostname, $2 machine-id, $3 resolv.conf or empty */
 static const char setup_script[] =
     "set -e\n"
     "echo \"$1\" >/etc/hostname\n"
@@ -300,6 +302,22 @@ run_script (BjMachine *self, const char *const *argv, guint timeout_s, const cha
                        result.timed_out ? " (timed out)" : "", text);
 }
 
+/* A hello sets the clock, late by what it takes to arrive; so it is said again while that is long. */
+static gboolean
+set_clock (BjMachine *self, GCancellable *cancellable, GError **error)
+{
+  for (guint i = 0; i < CLOCK_TRIES; i++)
+    {
+      gint64 start = g_get_monotonic_time ();
+
+      if (!bj_guest_hello (self->guest, cancellable, error))
+        return FALSE;
+      if (g_get_monotonic_time () - start < CLOCK_GOOD_US)
+        break;
+    }
+  return TRUE;
+}
+
 gboolean
 bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
 {
@@ -312,7 +330,8 @@ bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
     if (*c != '-')
       *end++ = *c;
   *end = '\0';
-  return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error);
+  return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error)
+         && set_clock (self, cancellable, error);
 }
 
 static gboolean

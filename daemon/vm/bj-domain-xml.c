@@ -135,6 +135,7 @@ bj_domain_xml_build_share (const char *socket)
   GString *xml = g_string_new (NULL);
 
   add (xml, "<filesystem type='mount'>\n  <driver type='virtiofs' queue='1024'/>\n  <source socket='%s'/>\n"
-            "  <target dir='" BJ_DOMAIN_SHARE_TAG "'/>\n</filesystem>\n", socket);
+            "  <target dir='" BJ_DOMAIN_SHARE_TAG "'/>\n  <alias name='" BJ_DOMAIN_SHARE_ALIAS "'/>\n</filesystem>\n",
+       socket);
   return g_string_free (xml, FALSE);
 }

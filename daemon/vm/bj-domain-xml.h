@@ -10,6 +10,8 @@ G_BEGIN_DECLS
 #define BJ_DOMAIN_NIC "nic0"
 /* What the guest mounts the share by. */
 #define BJ_DOMAIN_SHARE_TAG "project"
+/* libvirt's name for the share's device, to unplug it by. */
+#define BJ_DOMAIN_SHARE_ALIAS "ua-share"
 
 /**
  * bj_domain_xml_build:

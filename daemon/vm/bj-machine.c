@@ -18,6 +18,10 @@
 #define READY_POLL_US 20000
 #define SETUP_SECONDS 60
 #define MOUNT_SECONDS 30
+#define CLOCK_TRIES 3
+#define CLOCK_GOOD_US 400000
+#define PLUG_TRIES 100
+#define PLUG_PAUSE_US 100000
 
 struct _BjMachine
 {
@@ -136,7 +140,7 @@ dup_name (BjMachine *self)
 static virDomainPtr
 ref_domain (BjMachine *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->domain != NULL)
     virDomainRef (self->domain);
@@ -149,7 +153,7 @@ ref_domain (BjMachine *self, GError **error)
 static void
 take_domain (BjMachine *self, virDomainPtr domain)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_clear_pointer (&self->domain, virDomainFree);
   self->domain = domain;
@@ -255,7 +259,7 @@ bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancella
     }
 }
 
-/* $1 hostname, $2 machine-id, $3 resolv.conf or empty. The clock was set by the hello that found it ready. */
+/* $1 hostname, $2 machine-id, $3 resolv.conf or empty */
 static const char setup_script[] =
     "set -e\n"
     "echo \"$1\" >/etc/hostname\n"
@@ -298,6 +302,22 @@ run_script (BjMachine *self, const char *const *argv, guint timeout_s, const cha
                        result.timed_out ? " (timed out)" : "", text);
 }
 
+/* A hello sets the clock, late by what it takes to arrive; so it is said again while that is long. */
+static gboolean
+set_clock (BjMachine *self, GCancellable *cancellable, GError **error)
+{
+  for (guint i = 0; i < CLOCK_TRIES; i++)
+    {
+      gint64 start = g_get_monotonic_time ();
+
+      if (!bj_guest_hello (self->guest, cancellable, error))
+        return FALSE;
+      if (g_get_monotonic_time () - start < CLOCK_GOOD_US)
+        break;
+    }
+  return TRUE;
+}
+
 gboolean
 bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
 {
@@ -310,7 +330,8 @@ bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
     if (*c != '-')
       *end++ = *c;
   *end = '\0';
-  return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error);
+  return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error)
+         && set_clock (self, cancellable, error);
 }
 
 static gboolean
@@ -320,9 +341,16 @@ attach_device (BjMachine *self, const char *xml, GError **error)
 
   if (domain == NULL)
     return FALSE;
-  if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
-    return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Plugging the share into the machine %s", self->spec->id);
-  return TRUE;
+  /* A share that was taken away a moment ago may still be on its way out: the guest has a say in that. */
+  for (guint i = 0; i < PLUG_TRIES; i++)
+    {
+      if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
+        return TRUE;
+      if (strstr (virGetLastErrorMessage (), "already") == NULL && strstr (virGetLastErrorMessage (), "uplicate") == NULL)
+        break;
+      g_usleep (PLUG_PAUSE_US);
+    }
+  return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Plugging the share into the machine %s", self->spec->id);
 }
 
 /* $1 mount point, $2 tag; the device may need a moment to appear */
@@ -371,7 +399,6 @@ gboolean
 bj_machine_detach_share (BjMachine *self, GError **error)
 {
   g_autofree char *socket = dup_path (self, "virtiofsd.sock");
-  g_autofree char *xml = bj_domain_xml_build_share (socket);
   g_autoptr(virDomain) domain = ref_domain (self, NULL);
   BjShare *share;
 
@@ -381,8 +408,8 @@ bj_machine_detach_share (BjMachine *self, GError **error)
   /* Unplugging needs the guest's consent, so what counts is that the server ends: no request is served after that. */
   if (!bj_share_stop (share, socket, error))
     return FALSE;
-  if (domain != NULL && virDomainDetachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
-    g_debug ("Unplugging the share of %s: the guest will find it dead", self->spec->id);
+  if (domain != NULL && virDomainDetachDeviceAlias (domain, BJ_DOMAIN_SHARE_ALIAS, VIR_DOMAIN_AFFECT_LIVE) < 0)
+    g_debug ("Unplugging the share of %s: %s", self->spec->id, virGetLastErrorMessage ());
   return TRUE;
 }
 

@@ -52,7 +52,7 @@ gboolean bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError 
 gboolean bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_wait_ready: Returns when the guest's agent echoed a nonce, or fails at the deadline. */
 gboolean bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancellable, GError **error);
-/** bj_machine_setup: One exec: hostname, machine-id, resolv.conf. (bj_machine_wait_ready() has set the clock.) */
+/** bj_machine_setup: Hostname, machine-id, resolv.conf in one exec, and the clock. */
 gboolean bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_adopt: Finds a live domain of this spec after a restart of the daemon. */
 gboolean bj_machine_adopt (BjMachine *self, GError **error);

@@ -65,8 +65,8 @@ is_escape_between (const char *text, gsize i, gsize length, guint first, guint l
 }
 
 /*
- * Half a surrogate pair and NUL are no text: what would become invalid UTF-8 becomes U+FFFD. json-glib 1.6 makes
- * something of a \u without its four digits, too. Returns: whether there is none
+ * Half a surrogate pair and NUL are no text: what would become invalid UTF-8 becomes U+FFFD. json-glib 1.6 also makes
+ * bytes of \u without its four digits and of octal escapes. Returns: whether there are only JSON's own escapes
  */
 static gboolean
 replace_bad_escapes (char *text, gsize length)
@@ -75,7 +75,8 @@ replace_bad_escapes (char *text, gsize length)
     {
       if (text[i] != '\\')
         continue;
-      if (i + 1 < length && text[i + 1] == 'u' && !is_escape_between (text, i, length, 0, 0xffff))
+      if (i + 1 >= length || text[i + 1] == '\0' || strchr ("\"\\/bfnrtu", text[i + 1]) == NULL
+          || (text[i + 1] == 'u' && !is_escape_between (text, i, length, 0, 0xffff)))
         return FALSE;
       if (is_escape_between (text, i, length, 0xd800, 0xdbff) && is_escape_between (text, i + 6, length, 0xdc00, 0xdfff))
         i += 11;
@@ -112,7 +113,7 @@ bj_json_parse_object (const char *text, gssize length, GError **error)
   copy = g_strndup (text, size);
   if (!replace_bad_escapes (copy, size))
     {
-      bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: a \\u has not four digits");
+      bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: it has an escape that JSON has not");
       return NULL;
     }
   if (!json_parser_load_from_data (parser, copy, (gssize) size, &why))

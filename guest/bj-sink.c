@@ -35,6 +35,8 @@ keep_put (BjSink *sink, const uint8_t *data, size_t length)
   self->head_used += n;
   data += n;
   length -= n;
+  if (self->tail_size == 0)
+    return;
   if (length > self->tail_size)
     {
       self->tail_total += length - self->tail_size;

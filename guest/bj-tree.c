@@ -41,7 +41,7 @@ read_process (const char *name, BjProcess *process)
   rest = strrchr (line, ')');
   if (rest == NULL || sscanf (rest + 1, " %c %d", &state, &process->parent) != 2)
     return false;
-  process->pid = atoi (name);
+  process->pid = (int) strtol (name, NULL, 10);
   process->ours = false;
   return state != 'Z' && state != 'X';
 }

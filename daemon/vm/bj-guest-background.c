@@ -3,69 +3,9 @@
 
 #include "bj-error.h"
 
-#include <string.h>
-
 #define ASK_SECONDS 60
 #define SEND_CHUNK (32u << 10)
 #define POLL_WAIT_MAX 600u
-
-static BjBackground *
-copy_background (const BjBackground *command)
-{
-  BjBackground *copy = g_memdup2 (command, sizeof *command);
-
-  copy->label = g_strdup (command->label);
-  return copy;
-}
-
-void
-bj_background_free (BjBackground *command)
-{
-  g_free (command->label);
-  g_free (command);
-}
-
-/* Call with the lock held. */
-static BjBackground *
-find (BjGuest *self, guint id)
-{
-  for (guint i = 0; i < self->background->len; i++)
-    {
-      BjBackground *command = g_ptr_array_index (self->background, i);
-
-      if (command->id == id)
-        return command;
-    }
-  return NULL;
-}
-
-static void
-note (BjGuest *self, guint id, const char *label, gboolean running, int exit)
-{
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  BjBackground *command = find (self, id);
-
-  if (command == NULL)
-    {
-      command = g_new0 (BjBackground, 1);
-      command->id = id;
-      command->label = g_strdup (label ? label : "");
-      g_ptr_array_add (self->background, command);
-    }
-  command->running = running;
-  command->exit = exit;
-}
-
-GPtrArray *
-bj_guest_list_background (BjGuest *self)
-{
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify) bj_background_free);
-
-  for (guint i = 0; i < self->background->len; i++)
-    g_ptr_array_add (list, copy_background (g_ptr_array_index (self->background, i)));
-  return list;
-}
 
 static gboolean
 check_known (const BjGuestAnswer *answer, guint id, GError **error)
@@ -95,7 +35,6 @@ bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, GCancellable *canc
   g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
   BjExec plain = *exec;
   g_autoptr(GBytes) output = NULL;
-  g_autofree char *label = NULL;
   BjGuestAnswer answer;
 
   /* Its standard input is the FIFO that bj_guest_send() writes to. */
@@ -105,8 +44,6 @@ bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, GCancellable *canc
     return FALSE;
   if ((answer.flags & BJ_RUN_UNKNOWN) != 0 || answer.id == 0 || answer.id > BJ_RUN_IDS)
     return bj_error_set (error, BJ_ERROR_LIMIT, "The guest has no room for another background command");
-  label = g_strjoinv (" ", (char **) exec->argv);
-  note (self, answer.id, label, TRUE, -1);
   *id = answer.id;
   return exec->input == NULL || bj_guest_send (self, *id, exec->input, cancellable, error);
 }
@@ -128,7 +65,6 @@ bj_guest_poll (BjGuest *self, guint id, guint wait_s, BjPollResult *result, GCan
     .output = g_bytes_new (answer.pieces[0], answer.lengths[0]),
     .dropped = answer.dropped,
   };
-  note (self, id, NULL, result->running, result->exit);
   return TRUE;
 }
 
@@ -176,6 +112,5 @@ bj_guest_kill (BjGuest *self, guint id, GCancellable *cancellable, GError **erro
     return FALSE;
   if ((answer.flags & BJ_RUN_RUNNING) != 0)
     return bj_error_set (error, BJ_ERROR_FAILED, "The background command %u does not end", id);
-  note (self, id, NULL, FALSE, answer.exit);
   return TRUE;
 }

@@ -14,10 +14,9 @@ struct _BjGuest
 {
   gatomicrefcount ref_count;
   char *channel_xml;   /* (owned): the agent's channel, to unplug and plug it */
-  GMutex lock;         /* guards the three below */
+  GMutex lock;         /* guards the two below */
   virDomainPtr domain; /* (owned) (nullable): %NULL before start and after the end */
   gint64 revived;      /* monotonic time of the last attempt */
-  GPtrArray *background; /* (owned) (element-type BjBackground): as last heard of */
   GMutex calls;        /* one agent call at a time; none takes longer than its timeout */
 };
 

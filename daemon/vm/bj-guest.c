@@ -16,7 +16,6 @@ bj_guest_new (const char *run_dir)
 
   g_atomic_ref_count_init (&self->ref_count);
   self->channel_xml = bj_domain_xml_build_agent_channel (run_dir);
-  self->background = g_ptr_array_new_with_free_func ((GDestroyNotify) bj_background_free);
   g_mutex_init (&self->lock);
   g_mutex_init (&self->calls);
   return self;
@@ -37,7 +36,6 @@ bj_guest_unref (BjGuest *self)
   bj_guest_set_domain (self, NULL);
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->calls);
-  g_ptr_array_unref (self->background);
   g_free (self->channel_xml);
   g_free (self);
 }

@@ -86,26 +86,6 @@ gboolean bj_guest_poll (BjGuest *self, guint id, guint wait_s, BjPollResult *res
 gboolean bj_guest_send (BjGuest *self, guint id, GBytes *data, GCancellable *cancellable, GError **error);
 gboolean bj_guest_kill (BjGuest *self, guint id, GCancellable *cancellable, GError **error);
 
-/* A background command as last heard of. */
-typedef struct
-{
-  guint id;
-  char *label; /* (owned): its argv, joined; bytes */
-  gboolean running;
-  int exit;
-} BjBackground;
-
-void bj_background_free (BjBackground *command);
-
-/**
- * bj_guest_list_background:
- *
- * What this object has started or heard of; asks nothing of the guest.
- *
- * Returns: (transfer full) (element-type BjBackground): in the order of their start
- */
-GPtrArray *bj_guest_list_background (BjGuest *self);
-
 /** bj_guest_read_file: @size gets the file's whole size. BJ_ERROR_NOT_FOUND, BJ_ERROR_INVALID (a folder, a device). */
 GBytes *bj_guest_read_file (BjGuest *self, const char *path, guint64 offset, gsize limit, guint64 *size,
                             GCancellable *cancellable, GError **error);

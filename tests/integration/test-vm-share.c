@@ -56,7 +56,7 @@ test_owners (VmFixture *vm, int dir)
   assert_owner (dir, "d", other);
   made = vm_sh_ok (vm->guest, "chown check /work/p/by-root; echo more >>/work/p/d/f; rm /work/p/by-check; "
                               "ln -s /etc/shadow /work/p/link; ls /work/p | tr '\\n' ' '");
-  g_assert_cmpstr (made, ==, "by-root d link theirs ");
+  g_assert_cmpstr (made, ==, "by-root d link theirs");
   {
     struct stat info;
 

@@ -30,7 +30,7 @@ test_uid (void)
     return;
   path = g_build_filename (vm->dir, "engine/run/qemu/bj-one.pid", NULL);
   g_assert_true (g_file_get_contents (path, &pid, NULL, NULL));
-  status_path = g_strdup_printf ("/proc/%d/status", atoi (pid));
+  status_path = g_strdup_printf ("/proc/%d/status", (int) g_ascii_strtoll (pid, NULL, 10));
   g_assert_true (g_file_get_contents (status_path, &status, NULL, NULL));
   line = g_strdup_printf ("Uid:\t%u\t%u\t%u\t%u\n", bj_machine_get_uid (vm->machine), bj_machine_get_uid (vm->machine),
                           bj_machine_get_uid (vm->machine), bj_machine_get_uid (vm->machine));
@@ -108,7 +108,7 @@ run_bare (virDomainPtr domain)
 
   g_assert_nonnull (reply);
   status = g_strdup_printf ("{\"execute\":\"guest-exec-status\",\"arguments\":{\"pid\":%d}}",
-                            atoi (strstr (reply, "\"pid\":") + 6));
+                            (int) g_ascii_strtoll (strstr (reply, "\"pid\":") + 6, NULL, 10));
   free (reply);
   for (;;)
     {

@@ -152,5 +152,5 @@ vm_sh_ok (BjGuest *guest, const char *script)
                     (const char *) g_bytes_get_data (result.err, NULL));
   g_assert_cmpint (result.exit, ==, 0);
   text = g_strndup (g_bytes_get_data (result.out, NULL), g_bytes_get_size (result.out));
-  return g_strchomp (text);
+  return text ? g_strchomp (text) : g_strdup ("");
 }

@@ -143,7 +143,7 @@ test_request (void)
   g_autoptr(BjGuestRequest) whole = bj_guest_request_new ();
   g_autoptr(GBytes) input = g_bytes_new_static ("IN", 2);
   g_autoptr(GBytes) bytes = NULL;
-  static const char expected[] = "BJRQ0001\x45\0\0\0argv=a\0argv=b=c\0user=root\0timeout=86400\0cap=262144\0nnp=0\0input=0\0IN";
+  static const char expected[] = "BJRQ0001\x41\0\0\0argv=a\0argv=b=c\0user=root\0timeout=86400\0cap=262144\0nnp=0\0input=0\0IN";
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {

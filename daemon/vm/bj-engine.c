@@ -147,7 +147,7 @@ static gboolean
 connect_libvirt (BjEngine *self, GError **error)
 {
   static GOnce once = G_ONCE_INIT;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->connection != NULL)
     return TRUE;
@@ -174,7 +174,7 @@ bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
 void
 bj_engine_close (BjEngine *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->connection != NULL)
     virConnectClose (self->connection);
@@ -184,7 +184,7 @@ bj_engine_close (BjEngine *self)
 virConnectPtr
 bj_engine_get_connection (BjEngine *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->connection == NULL)
     bj_error_set (error, BJ_ERROR_FAILED, "The engine %s is not open", self->uri);

@@ -14,7 +14,7 @@
 static virDomainPtr
 ref_domain (BjGuest *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->domain != NULL)
     virDomainRef (self->domain);
@@ -330,7 +330,7 @@ bj_guest_is_paused (BjGuest *self)
 static gboolean
 may_revive (BjGuest *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   gint64 now = g_get_monotonic_time ();
 
   if (self->revived != 0 && now - self->revived < REVIVE_INTERVAL)

@@ -43,7 +43,7 @@ bj_guest_unref (BjGuest *self)
 void
 bj_guest_set_domain (BjGuest *self, virDomainPtr domain)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->domain != NULL)
     virDomainFree (self->domain);

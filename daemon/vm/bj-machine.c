@@ -136,7 +136,7 @@ dup_name (BjMachine *self)
 static virDomainPtr
 ref_domain (BjMachine *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->domain != NULL)
     virDomainRef (self->domain);
@@ -149,7 +149,7 @@ ref_domain (BjMachine *self, GError **error)
 static void
 take_domain (BjMachine *self, virDomainPtr domain)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_clear_pointer (&self->domain, virDomainFree);
   self->domain = domain;

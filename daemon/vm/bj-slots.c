@@ -29,7 +29,7 @@ bj_slots_free (BjSlots *self)
 int
 bj_slots_take (BjSlots *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   for (guint i = 0; i < BJ_MACHINE_SLOTS; i++)
     {
@@ -47,7 +47,7 @@ bj_slots_take (BjSlots *self)
 gboolean
 bj_slots_reserve (BjSlots *self, guint slot)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (slot >= BJ_MACHINE_SLOTS || self->taken[slot])
     return FALSE;
@@ -58,7 +58,7 @@ bj_slots_reserve (BjSlots *self, guint slot)
 void
 bj_slots_release (BjSlots *self, guint slot)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_return_if_fail (slot < BJ_MACHINE_SLOTS);
   self->taken[slot] = FALSE;

@@ -18,6 +18,7 @@ const char *const bj_session_environ[] = {
   "LANG=C.UTF-8",
   "TERM=dumb",
   "DEBIAN_FRONTEND=noninteractive",
+  "PYTHONDONTWRITEBYTECODE=1", /* or every run of a test would leave files in the project */
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   NULL,
 };

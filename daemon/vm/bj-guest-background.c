@@ -43,7 +43,7 @@ bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, GCancellable *canc
       || !bj_guest_ask (self, "start", request, NULL, ASK_SECONDS, &answer, &output, cancellable, error))
     return FALSE;
   if ((answer.flags & BJ_RUN_UNKNOWN) != 0 || answer.id == 0 || answer.id > BJ_RUN_IDS)
-    return bj_error_set (error, BJ_ERROR_LIMIT, "The guest has no room for another background command");
+    return bj_error_set (error, BJ_ERROR_BUSY, "The guest has no room for another background command");
   *id = answer.id;
   return exec->input == NULL || bj_guest_send (self, *id, exec->input, cancellable, error);
 }

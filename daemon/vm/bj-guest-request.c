@@ -62,10 +62,10 @@ check (const BjExec *exec, GError **error)
   if (exec->argv == NULL || exec->argv[0] == NULL || exec->argv[0][0] == '\0')
     return bj_error_set (error, BJ_ERROR_INVALID, "There is no command to run");
   if (measure (exec->argv) + measure (exec->environ) > BJ_RUN_REQUEST_MAX / 2)
-    return bj_error_set (error, BJ_ERROR_LIMIT, "The command line is longer than %u bytes: put it into a file",
+    return bj_error_set (error, BJ_ERROR_INVALID, "The command line is longer than %u bytes: put it into a file",
                          BJ_RUN_REQUEST_MAX / 2);
   if (exec->input != NULL && g_bytes_get_size (exec->input) > INPUT_MAX)
-    return bj_error_set (error, BJ_ERROR_LIMIT, "Standard input is longer than %u bytes: put it into a file", INPUT_MAX);
+    return bj_error_set (error, BJ_ERROR_INVALID, "Standard input is longer than %u bytes: put it into a file", INPUT_MAX);
   for (guint i = 0; exec->environ != NULL && exec->environ[i] != NULL; i++)
     if (strchr (exec->environ[i], '=') == NULL)
       return bj_error_set (error, BJ_ERROR_INVALID, "An environment entry is not NAME=VALUE");

@@ -225,7 +225,7 @@ read_input (int fd, gint64 deadline, GCancellable *cancellable, GError **error)
       else if (g_get_monotonic_time () > deadline)
         bj_error_set (error, BJ_ERROR_FAILED, "Standard input did not end within the command's time");
       else if (all->len > INPUT_MAX)
-        bj_error_set (error, BJ_ERROR_LIMIT, "Standard input is longer than %u bytes: put it into a file", INPUT_MAX);
+        bj_error_set (error, BJ_ERROR_INVALID, "Standard input is longer than %u bytes: put it into a file", INPUT_MAX);
       else if (poll (&poll_fd, 1, WRITE_POLL_MS) <= 0)
         continue;
       else if ((n = read (fd, buffer, sizeof buffer)) > 0)

@@ -119,6 +119,14 @@ build_command (const char *command, JsonObject *arguments)
   return json_to_string (root, FALSE);
 }
 
+static void
+note_answer (BjGuest *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  self->answered = TRUE;
+}
+
 static JsonNode *
 call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
 {
@@ -142,6 +150,7 @@ call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
       set_call_error (domain, command, error);
       return NULL;
     }
+  note_answer (self);
   result = parse_reply (reply, error);
   free (reply);
   return result;
@@ -327,12 +336,24 @@ bj_guest_is_paused (BjGuest *self)
          && reason != VIR_DOMAIN_PAUSED_IOERROR;
 }
 
+gboolean
+bj_guest_is_running (BjGuest *self)
+{
+  g_autoptr(virDomain) domain = ref_domain (self);
+  int state = VIR_DOMAIN_NOSTATE;
+
+  return domain != NULL && virDomainGetState (domain, &state, NULL, 0) == 0
+         && (state == VIR_DOMAIN_RUNNING || state == VIR_DOMAIN_BLOCKED);
+}
+
 static gboolean
 may_revive (BjGuest *self)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   gint64 now = g_get_monotonic_time ();
 
+  if (!self->answered)
+    return FALSE;
   if (self->revived != 0 && now - self->revived < REVIVE_INTERVAL)
     return FALSE;
   self->revived = now;

@@ -5,7 +5,6 @@
 
 #define FIRST_PAUSE_US 2000
 #define LAST_PAUSE_US 100000
-#define AWAY_PAUSE_US 20000
 #define SILENCE (20 * G_USEC_PER_SEC) /* how long an agent may be away before the call fails */
 
 /* Too long for the agent in one piece: into a file of the run's own folder first; the program removes it. */
@@ -26,30 +25,6 @@ upload (BjGuest *guest, const char *path, GBytes *request, GCancellable *cancell
   return ok;
 }
 
-/* An agent that restarts, or that libvirt meets again after our own restart, is away for a moment. */
-static gboolean
-exec_patiently (BjGuestRun *self, const char *const *argv, GBytes *request, GCancellable *cancellable, GError **error)
-{
-  gint64 start = g_get_monotonic_time ();
-
-  for (;;)
-    {
-      g_autoptr(GError) local = NULL;
-
-      if (bj_guest_agent_exec (self->guest, argv, request, &self->pid, &local))
-        return TRUE;
-      if (!g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) || !bj_guest_is_running (self->guest)
-          || g_get_monotonic_time () - start > SILENCE / 2 || g_cancellable_is_cancelled (cancellable))
-        {
-          g_propagate_error (error, g_steal_pointer (&local));
-          return FALSE;
-        }
-      if (g_get_monotonic_time () - start > SILENCE / 8)
-        bj_guest_revive (self->guest);
-      g_usleep (AWAY_PAUSE_US);
-    }
-}
-
 gboolean
 bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
                     GCancellable *cancellable, GError **error)
@@ -68,7 +43,7 @@ bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *
         return FALSE;
       argv[2] = path;
     }
-  return exec_patiently (self, argv, path ? NULL : request, cancellable, error);
+  return bj_guest_agent_exec (guest, argv, path ? NULL : request, &self->pid, error);
 }
 
 gboolean

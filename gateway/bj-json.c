@@ -64,14 +64,20 @@ is_escape_between (const char *text, gsize i, gsize length, guint first, guint l
   return value >= first && value <= last;
 }
 
-/* Half a surrogate pair and NUL are no text: what would become invalid UTF-8 becomes U+FFFD. */
-static void
+/*
+ * Half a surrogate pair and NUL are no text: what would become invalid UTF-8 becomes U+FFFD. json-glib 1.6 also makes
+ * bytes of \u without its four digits and of octal escapes. Returns: whether there are only JSON's own escapes
+ */
+static gboolean
 replace_bad_escapes (char *text, gsize length)
 {
   for (gsize i = 0; i < length; i++)
     {
       if (text[i] != '\\')
         continue;
+      if (i + 1 >= length || text[i + 1] == '\0' || strchr ("\"\\/bfnrtu", text[i + 1]) == NULL
+          || (text[i + 1] == 'u' && !is_escape_between (text, i, length, 0, 0xffff)))
+        return FALSE;
       if (is_escape_between (text, i, length, 0xd800, 0xdbff) && is_escape_between (text, i + 6, length, 0xdc00, 0xdfff))
         i += 11;
       else if (is_escape_between (text, i, length, 0xd800, 0xdfff) || is_escape_between (text, i, length, 0, 0))
@@ -82,6 +88,7 @@ replace_bad_escapes (char *text, gsize length)
       else
         i++;
     }
+  return TRUE;
 }
 
 JsonObject *
@@ -104,7 +111,11 @@ bj_json_parse_object (const char *text, gssize length, GError **error)
       return NULL;
     }
   copy = g_strndup (text, size);
-  replace_bad_escapes (copy, size);
+  if (!replace_bad_escapes (copy, size))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: it has an escape that JSON has not");
+      return NULL;
+    }
   if (!json_parser_load_from_data (parser, copy, (gssize) size, &why))
     {
       bj_error_set (error, BJ_ERROR_INVALID, "This is not JSON: %s", why->message);

@@ -53,8 +53,8 @@ needs_programs (const BjRecipe *recipe, GError **error)
                              needed[i].program, needed[i].package);
     }
   if (geteuid () != 0)
-    return bj_error_set (error, BJ_ERROR_DENIED, "Building an image needs a daemon that runs as root, because the files "
-                         "in it belong to several users");
+    return bj_error_set (error, BJ_ERROR_DENIED, "Building an image needs a daemon that runs as root, because the "
+                         "files in it belong to several users");
   return TRUE;
 }
 
@@ -110,7 +110,8 @@ run (BjBuilding *self, const char *const *argv, guint timeout_s, GBytes *input, 
 static gboolean
 run_contained (BjBuilding *self, const char *const *argv, guint timeout_s, GBytes *input, GError **error)
 {
-  static const char *const contain[] = { "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--" };
+  static const char *const contain[] = { "unshare",      "--mount",      "--pid", "--fork",
+                                         "--kill-child", "--mount-proc", "--" };
   g_autoptr(GPtrArray) all = g_ptr_array_new ();
 
   for (guint i = 0; i < G_N_ELEMENTS (contain); i++)
@@ -330,7 +331,7 @@ make_disk (BjBuilding *self, GError **error)
   return TRUE;
 }
 
-/* The smoke test's machine runs as a uid of its own and reads these files; the tree with its setuid files is gone by now. */
+/* The smoke test's machine reads these files with a uid of its own; the tree with its setuid files is gone by now. */
 static gboolean
 open_to_machine (BjBuilding *self, GError **error)
 {
@@ -382,14 +383,14 @@ make_environ (const BjImageBuild *build, const char *root)
     { "BELLJAR_NAME", recipe->name }, { "BELLJAR_VERSION", version }, { "BELLJAR_API", api },
     { "BELLJAR_MASK", mask }, { "BELLJAR_IDLE", idle },
   };
-  GStrv environ = NULL;
+  GStrv all = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS (inherited); i++)
     if (g_getenv (inherited[i]) != NULL)
-      environ = g_environ_setenv (environ, inherited[i], g_getenv (inherited[i]), TRUE);
+      all = g_environ_setenv (all, inherited[i], g_getenv (inherited[i]), TRUE);
   for (guint i = 0; i < G_N_ELEMENTS (ours); i++)
-    environ = g_environ_setenv (environ, ours[i][0], ours[i][1], TRUE);
-  return environ;
+    all = g_environ_setenv (all, ours[i][0], ours[i][1], TRUE);
+  return all;
 }
 
 static gboolean

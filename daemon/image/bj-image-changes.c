@@ -322,8 +322,8 @@ verify_claimed (BjImageStore *self, const char *name, BjProgress *progress, GCan
   if (wrong != NULL && !bj_image_store_put_state (self, row, "broken", error))
     return FALSE;
   if (wrong != NULL)
-    return bj_error_set (error, BJ_ERROR_FAILED, "The image %s is broken: %s is not as it was frozen; build it anew with: "
-                         "belljar image build %s", name, wrong, row->recipe);
+    return bj_error_set (error, BJ_ERROR_FAILED, "The image %s is broken: %s is not as it was frozen; build it anew "
+                         "with: belljar image build %s", name, wrong, row->recipe);
   /* Every byte is right. A copy that was restored has other times and inodes: those count from now on. */
   if (!bj_image_info_write (dir, info, error))
     return FALSE;

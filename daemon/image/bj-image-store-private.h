@@ -25,7 +25,7 @@ gboolean bj_image_store_claim (BjImageStore *self, const char *name, const char 
 void bj_image_store_release (BjImageStore *self, const char *name);
 void bj_image_store_emit_changed (BjImageStore *self, const char *name);
 
-/** bj_image_store_dup_row: @version: 0 for the newest. Returns: (transfer full): or BJ_ERROR_NOT_FOUND and what to do */
+/** bj_image_store_dup_row: @version: 0: newest. Returns: (transfer full): or BJ_ERROR_NOT_FOUND and what to do */
 BjImageRow *bj_image_store_dup_row (BjImageStore *self, const char *name, guint version, GError **error);
 char *bj_image_store_get_version_dir (BjImageStore *self, const char *name, guint version);
 gboolean bj_image_store_put_state (BjImageStore *self, BjImageRow *row, const char *state, GError **error);

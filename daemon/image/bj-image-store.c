@@ -81,7 +81,7 @@ bj_image_free (BjImage *image)
 gboolean
 bj_image_store_claim (BjImageStore *self, const char *name, const char *what, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const char *now = g_hash_table_lookup (self->busy, name);
 
   if (now != NULL)
@@ -94,7 +94,7 @@ bj_image_store_claim (BjImageStore *self, const char *name, const char *what, GE
 void
 bj_image_store_release (BjImageStore *self, const char *name)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
   g_hash_table_remove (self->busy, name);
 }
@@ -304,12 +304,12 @@ static gboolean
 check_api (const BjImageRow *row, GError **error)
 {
   if (row->api_version < BJ_IMAGE_API_OLDEST)
-    return bj_error_set (error, BJ_ERROR_IMAGE_TOO_OLD, "The image %s speaks version %u of the contract and this Belljar "
-                         "needs %u: build it anew with: belljar image build %s", row->name, row->api_version,
+    return bj_error_set (error, BJ_ERROR_IMAGE_TOO_OLD, "The image %s speaks version %u of the contract and this "
+                         "Belljar needs %u: build it anew with: belljar image build %s", row->name, row->api_version,
                          BJ_IMAGE_API_OLDEST, row->recipe);
   if (row->api_version > BJ_IMAGE_API)
-    return bj_error_set (error, BJ_ERROR_IMAGE_TOO_NEW, "The image %s speaks version %u of the contract and this Belljar "
-                         "knows only %u: update Belljar, or build the image anew with: belljar image build %s",
+    return bj_error_set (error, BJ_ERROR_IMAGE_TOO_NEW, "The image %s speaks version %u of the contract and this "
+                         "Belljar knows only %u: update Belljar, or build the image anew with: belljar image build %s",
                          row->name, row->api_version, BJ_IMAGE_API, row->recipe);
   return TRUE;
 }
@@ -323,14 +323,14 @@ bj_image_store_check_start (BjImageStore *self, BjImage *image, GError **error)
   if (row == NULL || !check_api (row, error))
     return FALSE;
   if (g_str_equal (row->state, "unfrozen"))
-    return bj_error_set (error, BJ_ERROR_NOT_FROZEN, "The image %s is not frozen; freeze it with: belljar image freeze %s",
-                         row->name, row->name);
+    return bj_error_set (error, BJ_ERROR_NOT_FROZEN, "The image %s is not frozen; freeze it with: "
+                         "belljar image freeze %s", row->name, row->name);
   difference = find_difference (self, row);
   if (difference == NULL && g_str_equal (row->state, "frozen"))
     return TRUE;
   if (!g_str_equal (row->state, "broken") && !bj_image_store_put_state (self, row, "broken", error))
     return FALSE;
-  return bj_error_set (error, BJ_ERROR_FAILED, "The image %s is broken (%s): check its bytes with: belljar image verify %s, "
-                       "or build it anew with: belljar image build %s", row->name,
+  return bj_error_set (error, BJ_ERROR_FAILED, "The image %s is broken (%s): check its bytes with: "
+                       "belljar image verify %s, or build it anew with: belljar image build %s", row->name,
                        difference ? difference : "its bytes are not those that were frozen", row->name, row->recipe);
 }

@@ -346,7 +346,7 @@ verb_plan_add (BjAgentPeer *peer, GVariant *arguments, GError **error)
     return NULL;
   if (plan->len >= PLAN_MAX)
     {
-      bj_error_set (error, BJ_ERROR_LIMIT, "A plan has at most %d steps", PLAN_MAX);
+      bj_error_set (error, BJ_ERROR_BUSY, "A plan has at most %d steps", PLAN_MAX);
       return NULL;
     }
   if (!bj_store_add_plan (store, bj_session_get_id (session), text, &id, error))

@@ -217,8 +217,7 @@ bj_gateway_probe (BjGateway *self, const char *model, GError **error)
   g_variant_lookup (info, "error", "&s", &reason);
   if (!reachable)
     bj_error_set (error, BJ_ERROR_MODEL_UNREACHABLE,
-                  "The model server at %s does not answer (%s): is Ollama running? See [model] url in belljar.conf",
-                  self->context->config->model_url, reason);
+                  "%s (is Ollama running? See [model] url in belljar.conf)", reason);
   else if (*model != '\0' && !found)
     bj_error_set (error, BJ_ERROR_MODEL_UNREACHABLE,
                   "The model server at %s has no model “%s”: run “ollama pull %s” there, or set [model] name",

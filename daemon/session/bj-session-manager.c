@@ -216,17 +216,30 @@ on_wait_timeout (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+static gboolean
+is_not_kept (const BjSessionPlan *plan, const char *unused)
+{
+  return plan->task != NULL;
+}
+
+/* Sessions that have to end before the daemon can. */
+static guint
+count_ending (BjSessionManager *self)
+{
+  return count_live (self, self->context->config->keep_sessions ? is_not_kept : NULL, NULL);
+}
+
 static void
 on_over (BjSession *session, gpointer data)
 {
   BjSessionManager *self = data;
-  guint live = count_live (self, NULL, NULL);
+  guint ending = count_ending (self);
 
   for (guint i = self->waiters->len; i > 0; i--)
     {
       BjWait *wait = g_ptr_array_index (self->waiters, i - 1);
 
-      if (wait->session == session || (wait->session == NULL && live == 0))
+      if (wait->session == session || (wait->session == NULL && ending == 0))
         answer_wait (wait);
     }
   g_signal_emit (self, changed_signal, 0);
@@ -449,30 +462,23 @@ bj_session_manager_get_budget (BjSessionManager *self)
   return g_variant_builder_end (&budget);
 }
 
-static gboolean
-is_kept (BjSessionManager *self, BjSession *session)
-{
-  return self->context->config->keep_sessions && bj_session_get_plan (session)->task == NULL;
-}
-
 void
 bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback callback, gpointer user_data)
 {
   GTask *task = g_task_new (self, NULL, callback, user_data);
   GHashTableIter iter;
   gpointer session;
-  guint ending = 0;
 
   g_task_set_source_tag (task, bj_session_manager_shutdown_async);
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    if (!bj_session_is_over (session) && !is_kept (self, session))
+    if (!bj_session_is_over (session)
+        && (!self->context->config->keep_sessions || is_not_kept (bj_session_get_plan (session), NULL)))
       {
         bj_session_stop (session, "belljard was stopped");
         g_cancellable_cancel (bj_session_get_hurry (session));
-        ending++;
       }
-  wait_for (self, task, NULL, ending > 0 ? SHUTDOWN_MAX_S * 1000 : 0);
+  wait_for (self, task, NULL, count_ending (self) > 0 ? SHUTDOWN_MAX_S * 1000 : 0);
 }
 
 gboolean

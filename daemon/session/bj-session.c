@@ -457,10 +457,10 @@ bj_session_wait_unpaused (BjSession *self, GError **error)
   while (self->paused && self->end == BJ_END_NONE)
     if (!g_cond_wait_until (&self->changed, &self->lock, until))
       break;
-  over = self->end != BJ_END_NONE;
+  over = self->end != BJ_END_NONE || state_is_final (self->state);
   g_mutex_unlock (&self->lock);
   if (over)
-    return bj_error_set (error, BJ_ERROR_CANCELLED, "The session's work has ended");
+    return bj_error_set (error, BJ_ERROR_CANCELLED, "The work of session %s has ended", self->plan->id);
   return TRUE;
 }
 

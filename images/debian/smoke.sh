@@ -29,7 +29,7 @@ command -v sudo ip ps patch less file tar gcc
 
 # The user for checks exists and has no way up.
 [ "$(id -u check)" = 1000 ]
-! grep -rqs '^[^#]*check' /etc/sudoers /etc/sudoers.d
+if grep -rqs '^check' /etc/sudoers /etc/sudoers.d; then exit 1; fi
 [ "$(id -nG check)" = check ]
 awk -F: '($1 == "root" || $1 == "check") && $2 !~ /^[!*]/ { bad = 1 } END { exit bad }' /etc/shadow
 
@@ -39,6 +39,6 @@ grep -qw 'sysrq_always_enabled' /proc/cmdline
 
 # Nothing that two machines would have in common.
 [ ! -e /var/lib/systemd/random-seed ]
-! ls /etc/ssh/ssh_host_* 2>/dev/null
+if ls /etc/ssh/ssh_host_* 2>/dev/null; then exit 1; fi
 cd /
 rm -rf "$dir"

@@ -31,6 +31,12 @@ def wait_until(condition, what, seconds=DEADLINE):
         time.sleep(0.02)
 
 
+def is_sanitized():
+    """AddressSanitizer keeps freed memory for a while: sizes say nothing then."""
+    with open(os.path.join(BUILD, "gateway", "belljar-gateway"), "rb") as file:
+        return b"__asan_init" in file.read()
+
+
 def rss_kib(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))

@@ -30,6 +30,12 @@ test_parse (void)
     { "{\"a\":\"b\0c\"}", 11, FALSE },
     { "{\"a\":\"unterminated", -1, FALSE },
     { "\0\0\0", 3, FALSE },
+    { "{\"a\":\"\\u12\"}", -1, FALSE },
+    { "{\"a\":\"\\ud8 0\"}", -1, FALSE },
+    { "{\"a\":\"\\u", -1, FALSE },
+    { "{\"a\":\"\\2000\"}", -1, FALSE },
+    { "{\"a\":\"\\x41\"}", -1, FALSE },
+    { "{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}", -1, TRUE },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)

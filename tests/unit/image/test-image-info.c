@@ -33,7 +33,7 @@ test_scan (void)
   static const char *const folders[] = { "1", "10", "2", "03", "0", "-1", "x", "4x", ".build-abc", ".deleted-5",
                                          "99999999999999999999", " 7" };
   g_autofree char *dir = make_dir ();
-  g_autofree char *file = put_file (dir, "11", "a file");
+  G_GNUC_UNUSED g_autofree char *file = put_file (dir, "11", "a file");
   g_autofree char *link = g_build_filename (dir, "12", NULL);
   g_autoptr(GArray) versions = NULL, none = NULL;
 
@@ -86,7 +86,7 @@ test_bad_info (void)
     "[image]\nname=a\n",
     "[image]\nname=a\nos=b\nrecipe=a\ncmdline=c\nversion=x\napi=1\nbuilt-at=1\nbuild-seconds=1\n",
     "[image]\nname=a\nos=b\nrecipe=a\ncmdline=c\nversion=1\napi=1\nbuilt-at=1\nbuild-seconds=1\n[kernel]\ndigest=x\n",
-    "\x7f" "ELF",
+    "\177ELF",
   };
   g_autofree char *dir = make_dir ();
 

@@ -9,6 +9,8 @@
 #define CALL_SECONDS 10
 #define MAX_REPLY (5u << 20) /* characters of one JSON answer */
 #define MAX_NESTING 8        /* of it: the parser is recursive, the guest hostile */
+#define AWAY_LIMIT (10 * G_USEC_PER_SEC)
+#define AWAY_PAUSE_US 20000
 #define REVIVE_INTERVAL (30 * G_USEC_PER_SEC)
 
 static virDomainPtr
@@ -119,10 +121,17 @@ build_command (const char *command, JsonObject *arguments)
   return json_to_string (root, FALSE);
 }
 
-static JsonNode *
-call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
+static void
+note_answer (BjGuest *self)
 {
-  g_autofree char *json = build_command (command, arguments);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  self->answered = TRUE;
+}
+
+static JsonNode *
+call_once (BjGuest *self, const char *command, const char *json, GError **error)
+{
   g_autoptr(virDomain) domain = ref_domain (self);
   g_autoptr(GMutexLocker) locker = NULL;
   char *reply;
@@ -142,9 +151,45 @@ call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
       set_call_error (domain, command, error);
       return NULL;
     }
+  note_answer (self);
   result = parse_reply (reply, error);
   free (reply);
   return result;
+}
+
+static JsonNode *
+call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
+{
+  g_autofree char *json = build_command (command, arguments);
+
+  return call_once (self, command, json, error);
+}
+
+/* For what starts something: an agent that restarts, or that libvirt meets again after our restart, is away a moment. */
+static JsonNode *
+call_patiently (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
+{
+  g_autofree char *json = build_command (command, arguments);
+  gint64 start = g_get_monotonic_time ();
+
+  for (;;)
+    {
+      g_autoptr(GError) local = NULL;
+      JsonNode *result = call_once (self, command, json, &local);
+      gint64 away = g_get_monotonic_time () - start;
+
+      if (result != NULL)
+        return result;
+      if (!g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) || away > AWAY_LIMIT
+          || !bj_guest_is_running (self))
+        {
+          g_propagate_error (error, g_steal_pointer (&local));
+          return NULL;
+        }
+      if (away > AWAY_LIMIT / 4)
+        bj_guest_revive (self);
+      g_usleep (AWAY_PAUSE_US);
+    }
 }
 
 static JsonNode *
@@ -199,7 +244,7 @@ bj_guest_agent_exec (BjGuest *self, const char *const *argv, GBytes *input, gint
   json_object_set_boolean_member (arguments, "capture-output", TRUE);
   if (input != NULL)
     set_base64 (arguments, "input-data", g_bytes_get_data (input, NULL), g_bytes_get_size (input));
-  result = call (self, "guest-exec", arguments, error);
+  result = call_patiently (self, "guest-exec", arguments, error);
   return result != NULL && take_int (get_value (result, "pid", G_TYPE_INT64), pid, error);
 }
 
@@ -253,7 +298,7 @@ bj_guest_agent_open (BjGuest *self, const char *path, const char *mode, gint64 *
 
   json_object_set_string_member (arguments, "path", path);
   json_object_set_string_member (arguments, "mode", mode);
-  result = call (self, "guest-file-open", arguments, error);
+  result = call_patiently (self, "guest-file-open", arguments, error);
   return result != NULL && take_int (JSON_NODE_HOLDS_VALUE (result) ? result : NULL, handle, error);
 }
 
@@ -327,12 +372,24 @@ bj_guest_is_paused (BjGuest *self)
          && reason != VIR_DOMAIN_PAUSED_IOERROR;
 }
 
+gboolean
+bj_guest_is_running (BjGuest *self)
+{
+  g_autoptr(virDomain) domain = ref_domain (self);
+  int state = VIR_DOMAIN_NOSTATE;
+
+  return domain != NULL && virDomainGetState (domain, &state, NULL, 0) == 0
+         && (state == VIR_DOMAIN_RUNNING || state == VIR_DOMAIN_BLOCKED);
+}
+
 static gboolean
 may_revive (BjGuest *self)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   gint64 now = g_get_monotonic_time ();
 
+  if (!self->answered)
+    return FALSE;
   if (self->revived != 0 && now - self->revived < REVIVE_INTERVAL)
     return FALSE;
   self->revived = now;

@@ -14,9 +14,10 @@ struct _BjGuest
 {
   gatomicrefcount ref_count;
   char *channel_xml;   /* (owned): the agent's channel, to unplug and plug it */
-  GMutex lock;         /* guards the two below */
+  GMutex lock;         /* guards the three below */
   virDomainPtr domain; /* (owned) (nullable): %NULL before start and after the end */
   gint64 revived;      /* monotonic time of the last attempt */
+  gboolean answered;   /* the agent ever did: it is not still booting */
   GMutex calls;        /* one agent call at a time; none takes longer than its timeout */
 };
 
@@ -51,7 +52,11 @@ void bj_guest_agent_close (BjGuest *self, gint64 handle);
 
 /** bj_guest_is_paused: whether a person or the session paused it (not: QEMU, because a disk is full) */
 gboolean bj_guest_is_paused (BjGuest *self);
-/** bj_guest_revive: Unplugs and plugs the agent's channel, not more than once in 30 s. Returns: whether it did */
+gboolean bj_guest_is_running (BjGuest *self);
+/**
+ * bj_guest_revive: Unplugs and plugs the channel of an agent that once answered, not more than once in 30 s.
+ * Returns: whether it did
+ */
 gboolean bj_guest_revive (BjGuest *self);
 
 /* One call of /usr/lib/belljar/run (bj-guest-run.c). */

@@ -38,15 +38,18 @@ bj_screenshot_take (virDomainPtr domain, GError **error)
                                            "{\"filename\":\"/dev/fdset/%d\",\"format\":\"png\"}}", SHOT_SET);
   g_autofree char *drop = g_strdup_printf ("{\"execute\":\"remove-fd\",\"arguments\":{\"fdset-id\":%d}}", SHOT_SET);
   g_auto(BjFd) fd = memfd_create ("screenshot", MFD_CLOEXEC);
+  g_autofree char *again = g_strdup_printf ("/proc/self/fd/%d", fd);
+  /* QEMU opens it for writing only, and takes none from a set that can do more. */
+  g_auto(BjFd) writing = open (again, O_WRONLY | O_CLOEXEC);
   g_autoptr(GBytes) png = NULL;
   gboolean ok;
 
-  if (fd < 0)
+  if (fd < 0 || writing < 0)
     {
       bj_fd_set_io_error (error, errno, "Making a memory file");
       return NULL;
     }
-  if (!tell_qemu (domain, add, 1, &fd, error))
+  if (!tell_qemu (domain, add, 1, &writing, error))
     return NULL;
   ok = tell_qemu (domain, dump, 0, NULL, error);
   tell_qemu (domain, drop, 0, NULL, NULL);

@@ -72,7 +72,7 @@ test_background_child (void)
 
   if (vm == NULL)
     return;
-  run_sh (vm->guest, "(i=0; while [ $i -lt 200 ]; do echo line $i; i=$((i+1)); sleep 0.05; done; echo ok >/run/bg.done) & echo first",
+  run_sh (vm->guest, "(i=0; while [ $i -lt 20 ]; do echo line $i; i=$((i+1)); sleep 0.05; done; echo ok >/run/bg.done) & echo first",
           60, &result);
   g_assert_cmpint (result.exit, ==, 0);
   g_assert_cmpfloat (result.duration_s, <, 30);

@@ -90,7 +90,7 @@ take_record (BjRequest *self, const char *key, const char *value)
   if (strcmp (key, "pid") == 0)
     return take_number (value, INT32_MAX, &self->pid);
   if (strcmp (key, "mode") == 0)
-    return take_number (value, 07777, &self->mode);
+    return take_number (value, MODE_FORCE | 07777, &self->mode);
   if (strcmp (key, "offset") == 0)
     return take_long (value, &self->offset) && self->offset <= INT64_MAX - BJ_RUN_KEEP_MAX;
   if (strcmp (key, "clock") == 0)

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 /* One request as it came from the host. Strings are bytes and point into the block that was read. */
+#define MODE_FORCE 010000u
+
 typedef struct
 {
   char **argv;      /* NULL-terminated */
@@ -20,7 +22,7 @@ typedef struct
   uint32_t id;
   uint32_t wait_s;
   uint32_t pid;
-  uint32_t mode;   /* of a file that write makes */
+  uint32_t mode;   /* of a file that write makes; with MODE_FORCE also of one that is there */
   uint64_t offset;
   uint64_t clock_us; /* hello: the host's time; 0: leave the clock alone */
   bool no_new_privileges;

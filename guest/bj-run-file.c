@@ -101,6 +101,8 @@ bj_mode_write (const BjRequest *request)
     return finish_errno (errno);
   if (!request->append && ftruncate (fd, 0) < 0)
     return finish_errno (errno);
+  if ((request->mode & MODE_FORCE) != 0 && fchmod (fd, (mode_t) request->mode & 07777) < 0)
+    return finish_errno (errno);
   result = copy_input (fd);
   if (close (fd) < 0 && result == 0)
     result = errno;

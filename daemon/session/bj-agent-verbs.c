@@ -306,7 +306,8 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
   if (machine == NULL || (path = dup_path (path_bytes, error)) == NULL
       || !bj_options_check (options, write_options, G_N_ELEMENTS (write_options), error))
     return NULL;
-  g_variant_lookup (options, "mode", "u", &mode);
+  if (g_variant_lookup (options, "mode", "u", &mode))
+    mode = (mode & 07777) | BJ_GUEST_MODE_FORCE;
   g_variant_lookup (options, "append", "b", &append);
   g_variant_lookup (options, "tool", "&s", &tool);
   bytes = dup_bytes (data);
@@ -315,7 +316,7 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
       bj_error_set (error, BJ_ERROR_INVALID, "A file is written with at most %d bytes at once", WRITE_MAX);
       return NULL;
     }
-  if (!bj_guest_write_file (bj_machine_get_guest (machine), path, bytes, mode & 07777, append,
+  if (!bj_guest_write_file (bj_machine_get_guest (machine), path, bytes, mode, append,
                             bj_agent_peer_get_cancellable (peer), error))
     return NULL;
   bj_session_record (bj_agent_peer_get_session (peer), TRUE, "file",

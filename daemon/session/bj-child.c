@@ -44,10 +44,10 @@ spawn (BjChild *self, const char *const *argv, const uid_t *uid, int first, int 
 {
   const int sources[] = { first, second };
   const int targets[] = { 3, 4 };
+  const GSpawnFlags flags = G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH;
 
-  return g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH, child_setup, (gpointer) uid, -1,
-                                           -1, -1, sources, targets, second >= 0 ? 2 : 1, &self->pid, NULL, NULL, NULL,
-                                           error);
+  return g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, flags, child_setup, (gpointer) uid, -1, -1, -1, sources,
+                                           targets, second >= 0 ? 2 : 1, &self->pid, NULL, NULL, NULL, error);
 }
 
 BjChild *

@@ -97,7 +97,7 @@ bj_guest_write_file (BjGuest *self, const char *path, GBytes *data, guint mode, 
   BjGuestAnswer answer;
 
   bj_guest_request_add (request, "path", path);
-  bj_guest_request_add_number (request, "mode", mode & 07777);
+  bj_guest_request_add_number (request, "mode", mode & (BJ_GUEST_MODE_FORCE | 07777));
   bj_guest_request_add (request, "append", append ? "1" : "0");
   if (!bj_guest_ask (self, "write", request, data, FILE_SECONDS, &answer, &output, cancellable, error))
     return FALSE;

@@ -89,6 +89,8 @@ gboolean bj_guest_kill (BjGuest *self, guint id, GCancellable *cancellable, GErr
 /** bj_guest_read_file: @size gets the file's whole size. BJ_ERROR_NOT_FOUND, BJ_ERROR_INVALID (a folder, a device). */
 GBytes *bj_guest_read_file (BjGuest *self, const char *path, guint64 offset, gsize limit, guint64 *size,
                             GCancellable *cancellable, GError **error);
+/* A file that is there already keeps its permissions, unless this is added to the mode. */
+#define BJ_GUEST_MODE_FORCE 010000u
 /** bj_guest_write_file: Replaces or appends; makes no folders. */
 gboolean bj_guest_write_file (BjGuest *self, const char *path, GBytes *data, guint mode, gboolean append,
                               GCancellable *cancellable, GError **error);

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+import packages
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, 'build')
 CLI = os.path.join(BUILD, 'cli', 'belljar')
@@ -26,7 +28,7 @@ SCENARIO = os.path.join(ROOT, 'tests', 'replay', 'scenarios', 'fix-bug.json')
 PROJECT = os.path.join(ROOT, 'tests', 'replay', 'projects', 'fix-bug')
 TASK = 'The word count splits “don\'t” into two words. Find out why, fix it, and make the tests pass.'
 CHECK = 'python3 -m unittest -q test_wordcount'
-PACKAGES_S, BUILD_S, START_S, STOP_S, IMAGE_S, TASK_S = 1800, 1800, 120, 200, 1800, 3600
+BUILD_S, START_S, STOP_S, IMAGE_S, TASK_S = 1800, 120, 200, 1800, 3600
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -60,32 +62,11 @@ def run_quietly(argv, seconds):
             raise Failure(f'{" ".join(argv)} failed:\n{log.read()[-4000:]}')
 
 
-def missing_packages():
-    with open(os.path.join(ROOT, 'tests', 'packages'), encoding='utf-8') as file:
-        wanted = [line.strip() for line in file if line.strip() and not line.startswith('#')]
-    asked = subprocess.run(['dpkg-query', '-W', '-f', '${Package} ${db:Status-Status}\n', *wanted], capture_output=True,
-                           text=True, check=False).stdout
-    present = {line.split()[0] for line in asked.splitlines() if line.endswith(' installed')}
-    return [package for package in wanted if package not in present]
-
-
 def install_packages():
-    if shutil.which('dpkg-query') is None:
-        say('This is no Debian: install what tests/packages lists, under the names it has here')
-        return
-    missing = missing_packages()
-    if not missing:
-        return
-    install = ['apt-get', 'install', '-y', '-q', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600', *missing]
-    if os.geteuid() != 0:
-        raise Failure('These packages are missing. Install them, then run this again:\n\n  sudo ' + ' '.join(install))
-    say('Installing ' + ' '.join(missing))
-    environ = {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'}
-    with tempfile.TemporaryFile('w+') as log:
-        run(['apt-get', 'update', '-q', '-o', 'DPkg::Lock::Timeout=600'], PACKAGES_S, stdout=log, stderr=log, env=environ)
-        if run(install, PACKAGES_S, stdout=log, stderr=log, env=environ) != 0:
-            log.seek(0)
-            raise Failure(f'The packages could not be installed:\n{log.read()[-4000:]}')
+    try:
+        packages.install(say)
+    except packages.Missing as error:
+        raise Failure(str(error)) from error
 
 
 def build():

@@ -11,13 +11,14 @@ import glob
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as xml
+
+import packages
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD, BUILD_ASAN = os.path.join(ROOT, 'build'), os.path.join(ROOT, 'build-asan')
@@ -113,34 +114,13 @@ def end_strays():
     return names
 
 
-def read_packages():
-    with open(os.path.join(ROOT, 'tests', 'packages'), encoding='utf-8') as file:
-        return [line.strip() for line in file if line.strip() and not line.startswith('#')]
-
-
-def missing_packages():
-    missing = []
-    for package in read_packages():
-        asked = subprocess.run(['dpkg-query', '-W', '-f', '${Status}', package], capture_output=True, text=True, check=False)
-        if 'ok installed' not in asked.stdout:
-            missing.append(package)
-    return missing
-
-
 def install_packages():
-    if shutil.which('dpkg-query') is None:
-        return True
-    missing = missing_packages()
-    if not missing:
-        return True
-    command = ['apt-get', 'install', '-y', '-q', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600', *missing]
-    if os.geteuid() != 0:
-        print('These packages are missing; install them and run this again:\n  sudo ' + ' '.join(command))
+    try:
+        packages.install(say)
+    except packages.Missing as error:
+        print(error)
         return False
-    say('installing ' + ' '.join(missing))
-    environ = {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'}
-    run(['apt-get', 'update', '-q', '-o', 'DPkg::Lock::Timeout=600'], BUILD_S, env=environ)
-    return run(command, BUILD_S, env=environ) == 0
+    return True
 
 
 def build(folder, *options):

@@ -20,6 +20,8 @@ import gi
 gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib  # noqa: E402  pylint: disable=wrong-import-position
 
+import reaper  # noqa: E402  pylint: disable=wrong-import-position
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('BELLJAR_BUILD', os.path.join(ROOT, 'build'))
 CLI = os.path.join(BUILD, 'cli', 'belljar')
@@ -27,13 +29,8 @@ DAEMON = os.path.join(BUILD, 'daemon', 'belljard')
 REPLAY = os.path.join(ROOT, 'tests', 'replay', 'belljar-replay')
 START_S, STOP_S, BUILD_IMAGE_S, CLI_S = 120, 200, 1800, 900
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
-
-
-def become_subreaper():
-    """Whatever a daemon leaves behind becomes a child of this process, so that it can be seen."""
-    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_with_parent():
@@ -237,7 +234,7 @@ class Daemon:
     """
 
     def __init__(self, image='link', model=None, config='', args=()):
-        become_subreaper()
+        reaper.start()
         self.image, self.model, self.config, self.args = image, model, config, list(args)
         self.folder = tempfile.mkdtemp(prefix='bj-', dir=places()[0])
         os.chmod(self.folder, 0o711)

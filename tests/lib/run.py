@@ -6,7 +6,6 @@ Usage: tests/run [--list] [NAME…]
 NAME is a part (source, unit, fuzz, lint, vm, asan), a test of meson, or an integration module (cli or test_cli); without a name
 everything runs. As root, packages that are missing are installed; else they are named.
 """
-import ctypes
 import glob
 import json
 import os
@@ -19,6 +18,7 @@ import time
 import xml.etree.ElementTree as xml
 
 import packages
+import reaper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD, BUILD_ASAN = os.path.join(ROOT, 'build'), os.path.join(ROOT, 'build-asan')
@@ -27,7 +27,6 @@ PYTHON = '/usr/bin/python3'  # the one that has gi
 MESON_SUITES = ('unit', 'fuzz', 'lint')
 WITHOUT_MACHINES = ('test_cli', 'test_gateway', 'test_agent')  # these also run with sanitizers
 BUILD_S, MESON_S, MODULE_S, IMAGE_S = 1800, 1800, 2400, 2400
-PR_SET_CHILD_SUBREAPER = 36
 
 SANITIZERS = {'ASAN_OPTIONS': 'abort_on_error=1:detect_stack_use_after_return=1:detect_leaks=0',
               'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1'}
@@ -250,7 +249,7 @@ def main(names):
     if names == ['--list']:
         print('\n'.join(parts()))
         return 0
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    reaper.start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     totals = Totals()
     try:

@@ -3,7 +3,7 @@
 
 Usage: tests/run [--list] [NAME…]
 
-NAME is a part (source, unit, fuzz, lint, vm, asan), a test of meson, or an integration module (cli or test_cli); without a name
+NAME is a part (source, unit, fuzz, lint, vm, bench, asan), a test of meson, or an integration module (cli or test_cli); without a name
 everything runs. As root, packages that are missing are installed; else they are named.
 """
 import glob
@@ -215,6 +215,14 @@ def run_source(totals):
         totals.add(code == 0, [] if code == 0 else [f'check-source: {name}'], [])
 
 
+def run_bench(totals):
+    """Whether every figure can be measured; what it is on a host that runs tests says little."""
+    say('bench --short')
+    code = run([PYTHON, os.path.join(ROOT, 'tests', 'bench', 'bench'), '--short'], MODULE_S,
+               env={**os.environ, 'BELLJAR_BUILD': BUILD})
+    totals.add(code == 0, [] if code == 0 else [f'bench --short ended with {code}'], [])
+
+
 def modules():
     return sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(INTEGRATION, 'test_*.py')))
 
@@ -227,6 +235,7 @@ def parts():
     for name in modules():
         table[name] = lambda totals, name=name: run_module(name, totals)
     table['vm'] = run_vm
+    table['bench'] = run_bench
     table['asan'] = run_asan
     return table
 

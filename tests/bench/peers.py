@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Belljar is measured against: the same machine started by hand, its bare guest agent, and plain tools."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import belljar_test as bt
+
+BOOT_S, ANSWER_S, COMMAND_S, TOOL_S = 300, 60, 300, 900
+RESEND_S, POLL_S = 2, 0.002
+
+
+def run_tool(argv, **options):
+    """Runs a plain program to its end; its failure is an error. Returns the seconds it took."""
+    begun = time.monotonic()
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=TOOL_S, check=False, **options)
+    took = time.monotonic() - begun
+    if ran.returncode != 0:
+        raise AssertionError(f'{argv[0]} ended with {ran.returncode}: {ran.stderr[-2000:]}')
+    return took
+
+
+def make_overlay(base, path):
+    return run_tool(['qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', base, path])
+
+
+class Agent:
+    """A guest agent at the other end of a unix socket: one JSON object a line."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.rest = b''
+        self.id = 0
+
+    def close(self):
+        self.socket.close()
+
+    def read(self, seconds):
+        """Returns the next answer, or None when none came in time."""
+        deadline = time.monotonic() + seconds
+        while b'\n' not in self.rest:
+            self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                data = self.socket.recv(65536)
+            except TimeoutError:
+                return None
+            if not data:
+                raise AssertionError('the plain machine ended')
+            self.rest += data
+        line, self.rest = self.rest.split(b'\n', 1)
+        return json.loads(line)
+
+    def send(self, command, arguments):
+        text = json.dumps({'execute': command, 'arguments': arguments} if arguments else {'execute': command})
+        self.socket.sendall(text.encode() + b'\n')
+
+    def ask(self, command, **arguments):
+        self.send(command, arguments)
+        answer = self.read(ANSWER_S)
+        if answer is None or 'return' not in answer:
+            raise AssertionError(f'the bare guest agent answered {command} with {answer}')
+        return answer['return']
+
+    def wait(self):
+        """Until it answers. What is sent before the guest has opened its end waits in the socket."""
+        deadline = time.monotonic() + BOOT_S
+        while time.monotonic() < deadline:
+            self.id += 1
+            self.send('guest-sync', {'id': self.id})
+            if self.read(RESEND_S) is not None:
+                return self.flush()
+        raise AssertionError(f'the plain machine\'s agent did not answer in {BOOT_S} s')
+
+    def flush(self):
+        """Reads the answers to everything that was sent more than once."""
+        while self.id > 1:
+            self.id -= 1
+            if self.read(ANSWER_S) is None:
+                raise AssertionError('the bare guest agent lost an answer')
+
+    def execute(self, *argv):
+        """What a program without Belljar would do: guest-exec, then guest-exec-status until it has ended."""
+        pid = self.ask('guest-exec', path=argv[0], arg=list(argv[1:]), **{'capture-output': True})['pid']
+        deadline = time.monotonic() + COMMAND_S
+        while time.monotonic() < deadline:
+            time.sleep(POLL_S)
+            status = self.ask('guest-exec-status', pid=pid)
+            if status['exited']:
+                return status
+        raise AssertionError(f'{argv} did not end in {COMMAND_S} s')
+
+
+class PlainMachine:
+    """QEMU by hand: the same kernel, initrd, command line, disk, memory and processors as a session's, nothing else."""
+
+    def __init__(self, kvm, memory_mib=1024, cpus=2):
+        self.folder = tempfile.mkdtemp(prefix='bj-plain-', dir=bt.places()[0])
+        self.process, self.agent, self.boot_s = None, None, None
+        try:
+            bt.vm_image_folder(self.folder)
+            make_overlay(os.path.realpath(self.path('disk.qcow2')), self.path('overlay.qcow2'))
+            self.start(self.build_argv(kvm, memory_mib, cpus))
+        except BaseException:
+            self.close()
+            raise
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def build_argv(self, kvm, memory_mib, cpus):
+        with open(self.path('cmdline'), encoding='utf-8') as file:
+            cmdline = file.read().strip()
+        return ['qemu-system-x86_64', '-nodefaults', '-no-user-config', '-machine', 'q35', '-accel', 'kvm' if kvm else 'tcg',
+                '-cpu', 'host' if kvm else 'max', '-m', str(memory_mib), '-smp', str(cpus), '-display', 'none', '-device', 'VGA',
+                '-kernel', self.path('vmlinuz'), '-initrd', self.path('initrd'), '-append', cmdline,
+                '-drive', f'file={self.path("overlay.qcow2")},format=qcow2,if=virtio,cache=unsafe,discard=unmap',
+                '-device', 'virtio-serial-pci', '-chardev', f'socket,id=agent,path={self.path("agent")},server=on,wait=off',
+                '-device', 'virtserialport,chardev=agent,name=org.qemu.guest_agent.0',
+                '-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng']
+
+    def start(self, argv):
+        begun = time.monotonic()
+        with open(self.path('log'), 'wb') as log:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            preexec_fn=bt.die_with_parent)
+        self.agent = bt.wait_until(self.connect, 'QEMU\'s socket', bt.START_S)
+        self.agent.wait()
+        self.boot_s = time.monotonic() - begun
+
+    def connect(self):
+        if self.process.poll() is not None:
+            with open(self.path('log'), encoding='utf-8', errors='replace') as file:
+                raise AssertionError(f'QEMU ended with {self.process.returncode}: {file.read()}')
+        try:
+            return Agent(self.path('agent'))
+        except OSError:
+            return None
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """It takes no processor time meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def close(self):
+        if self.agent is not None:
+            self.agent.close()
+        if self.process is not None:
+            bt.end_process(self.process)
+        shutil.rmtree(self.folder)
+
+
+def copy_folder(source, target):
+    return run_tool(['cp', '-a', source, target])
+
+
+def write_tree(folder):
+    """git's own way from a folder to a tree. Returns the seconds it took."""
+    environ = {**os.environ, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_SYSTEM': '/dev/null'}
+    options = {'cwd': folder, 'env': environ}
+    return sum(run_tool(['git', *words], **options) for words in (['init', '-q'], ['add', '-A'], ['write-tree']))

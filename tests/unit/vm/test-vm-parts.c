@@ -138,7 +138,7 @@ test_request (void)
     { { .argv = none }, BJ_ERROR_INVALID },
     { { .argv = NULL }, BJ_ERROR_INVALID },
     { { .argv = argv, .environ = bad }, BJ_ERROR_INVALID },
-    { { .argv = long_argv }, BJ_ERROR_LIMIT },
+    { { .argv = long_argv }, BJ_ERROR_INVALID },
   };
   g_autoptr(BjGuestRequest) whole = bj_guest_request_new ();
   g_autoptr(GBytes) input = g_bytes_new_static ("IN", 2);

@@ -287,7 +287,8 @@ on_build_image (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, cons
   making = making_new (self, invocation, recipe);
   making->freeze = TRUE;
   g_variant_lookup (options, "freeze", "b", &making->freeze);
-  g_variant_lookup (options, "mirror", "s", &making->mirror);
+  if (!g_variant_lookup (options, "mirror", "s", &making->mirror))
+    making->mirror = g_strdup (self->context->config->mirror);
   bj_call_as_job (invocation, self->context->jobs, "image-build", build_image, making, making_free);
   return TRUE;
 }

@@ -8,6 +8,7 @@
 #include "bj-fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <string.h>
@@ -50,12 +51,64 @@ spawn (BjChild *self, const char *const *argv, const uid_t *uid, int first, int 
                                            targets, second >= 0 ? 2 : 1, &self->pid, NULL, NULL, NULL, error);
 }
 
+/* GLib's sockets know no SO_RCVTIMEO, and a timeout of their own would stay with the connection: so a thread looks at the clock. */
+typedef struct
+{
+  GMutex lock;
+  GCond changed;
+  gboolean done;
+  int fd; /* the same socket, our own descriptor */
+} BjHandshake;
+
+static gpointer
+cut_off_late (gpointer data)
+{
+  BjHandshake *handshake = data;
+  const gint64 until = g_get_monotonic_time () + HANDSHAKE_MAX_S * G_USEC_PER_SEC;
+  gboolean in_time = TRUE;
+
+  g_mutex_lock (&handshake->lock);
+  while (!handshake->done && in_time)
+    in_time = g_cond_wait_until (&handshake->changed, &handshake->lock, until);
+  if (!handshake->done)
+    shutdown (handshake->fd, SHUT_RDWR);
+  g_mutex_unlock (&handshake->lock);
+  return NULL;
+}
+
+/* @fd: (transfer full) */
+static GDBusConnection *
+shake_hands (int fd, GError **error)
+{
+  g_auto(BjFd) own = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+  BjHandshake handshake = { .fd = own };
+  GDBusConnection *connection;
+  GThread *thread;
+
+  if (own < 0)
+    {
+      bj_fd_set_io_error (error, errno, "Duplicating a socket");
+      close (fd);
+      return NULL;
+    }
+  g_mutex_init (&handshake.lock);
+  g_cond_init (&handshake.changed);
+  thread = g_thread_new ("bj-handshake", cut_off_late, &handshake);
+  connection = bj_bus_peer_from_fd (fd, TRUE, error);
+  g_mutex_lock (&handshake.lock);
+  handshake.done = TRUE;
+  g_cond_signal (&handshake.changed);
+  g_mutex_unlock (&handshake.lock);
+  g_thread_join (thread);
+  g_mutex_clear (&handshake.lock);
+  g_cond_clear (&handshake.changed);
+  return connection;
+}
+
 BjChild *
 bj_child_start (const char *const *argv, const uid_t *uid, int second_fd, GError **error)
 {
   g_autoptr(BjChild) self = g_new0 (BjChild, 1);
-  const struct timeval deadline = { .tv_sec = HANDSHAKE_MAX_S };
-  const struct timeval forever = { 0 };
   int pair[2];
 
   g_mutex_init (&self->lock);
@@ -65,7 +118,6 @@ bj_child_start (const char *const *argv, const uid_t *uid, int second_fd, GError
       bj_fd_set_io_error (error, errno, "Making a socket pair");
       return NULL;
     }
-  setsockopt (pair[0], SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
   if (!spawn (self, argv, uid, pair[1], second_fd, error))
     {
       close (pair[0]);
@@ -73,14 +125,13 @@ bj_child_start (const char *const *argv, const uid_t *uid, int second_fd, GError
       return NULL;
     }
   close (pair[1]);
-  self->connection = bj_bus_peer_from_fd (pair[0], TRUE, error);
+  self->connection = shake_hands (pair[0], error);
   if (self->connection == NULL)
     {
       g_prefix_error (error, "Starting %s: ", self->name);
       bj_child_stop (self);
       return NULL;
     }
-  setsockopt (pair[0], SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof forever);
   g_dbus_connection_set_exit_on_close (self->connection, FALSE);
   return g_steal_pointer (&self);
 }

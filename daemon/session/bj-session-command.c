@@ -128,7 +128,7 @@ bj_session_dup_argv (GVariant *bytes, GError **error)
           bj_error_set (error, BJ_ERROR_INVALID, "Argument %" G_GSIZE_FORMAT " of the command has a NUL byte in it", i);
           return NULL;
         }
-      argv[i] = g_strndup (data, length);
+      argv[i] = length > 0 ? g_strndup (data, length) : g_strdup (""); /* an empty array has no data */
     }
   if (argv[0][0] == '\0')
     {

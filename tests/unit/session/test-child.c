@@ -156,6 +156,13 @@ test_speaks_something_else (void)
   assert_fails ((const char *const[]) { "/bin/sh", "-c", "echo hello >&3; echo AUTH >&3", NULL }, "Starting sh: ");
 }
 
+/* A child that never says a word: without a deadline a session could not even be stopped. */
+static void
+test_silent (void)
+{
+  assert_fails ((const char *const[]) { "/bin/sh", "-c", "exec sleep 100", NULL }, "Starting sh: ");
+}
+
 static void
 test_no_program (void)
 {
@@ -175,6 +182,7 @@ main (int argc, char **argv)
   g_test_add_func ("/session/child/uid", test_uid);
   g_test_add_func ("/session/child/ends-at-once", test_ends_at_once);
   g_test_add_func ("/session/child/speaks-something-else", test_speaks_something_else);
+  g_test_add_func ("/session/child/silent", test_silent);
   g_test_add_func ("/session/child/no-program", test_no_program);
   return g_test_run ();
 }

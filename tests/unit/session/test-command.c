@@ -77,8 +77,8 @@ static void
 test_dup (void)
 {
   /* With and without the NUL byte that busctl and GLib put at the end of a bytestring. */
-  static const Item items[] = { ITEM ("/bin/echo\0"), ITEM ("plain"), ITEM ("\0"), ITEM ("\xff\xfe\0"), ITEM ("a b") };
-  static const char *const expected[] = { "/bin/echo", "plain", "", "\xff\xfe", "a b", NULL };
+  static const Item items[] = { ITEM ("/bin/echo\0"), ITEM ("plain"), ITEM ("\0"), ITEM (""), ITEM ("\xff\xfe\0"), ITEM ("a b") };
+  static const char *const expected[] = { "/bin/echo", "plain", "", "", "\xff\xfe", "a b", NULL };
   g_autoptr(GVariant) bytes = make_argv (items, G_N_ELEMENTS (items));
   g_autoptr(GError) error = NULL;
   g_auto(GStrv) argv = bj_session_dup_argv (bytes, &error);
@@ -105,11 +105,13 @@ test_dup_refuses (void)
   static const Item nul_inside[] = { ITEM ("echo"), ITEM ("a\0b") };
   static const Item two_nuls[] = { ITEM ("echo"), ITEM ("a\0\0") };
   static const Item only_nul[] = { ITEM ("\0"), ITEM ("x") };
+  static const Item nothing[] = { ITEM ("") };
 
   assert_refused (make_argv (NULL, 0), "1 to 1024 arguments");
   assert_refused (make_argv (nul_inside, 2), "Argument 1 ");
   assert_refused (make_argv (two_nuls, 2), "Argument 1 ");
   assert_refused (make_argv (only_nul, 2), "The command is empty");
+  assert_refused (make_argv (nothing, 1), "The command is empty");
 }
 
 static void

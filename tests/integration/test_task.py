@@ -163,7 +163,7 @@ class Refusals(SessionCase):
         self.assertIn('nosuch', self.refused('task', 'x', '--project', 'nosuch'))
         self.assertIn('nosuch', self.refused('task', 'x', '--image', 'nosuch'))
         self.assertIn('other-model', self.refused('task', 'x', '--model', 'other-model'))
-        self.assertIn('../x', self.refused('task', 'x', '--project', '../x'))
+        self.assertIn('project', self.refused('task', 'x', '--project', '../x', code=2))
         self.assertTrue(self.refused('task', '  '))
         self.refused('task', code=2)
         self.refused('task', 'x', '--time', 'soon', code=2)

@@ -2,6 +2,8 @@
 """belljard killed in every state of a session, and started again: nothing is left, nothing is lost, and the person is told."""
 import json
 import os
+import subprocess
+import tempfile
 import unittest
 
 import belljar_test as bt
@@ -123,11 +125,15 @@ class Start(unittest.TestCase):
             self.assertEqual((code, images[0]['state']), (0, 'broken'))
 
     def test_second_daemon(self):
-        with bt.Daemon(image=None) as daemon:
-            ran = bt.subprocess.run([bt.DAEMON, f'--bus={daemon.bus.address}', '--auth=owner',
-                                     f'--state-dir={daemon.state_dir}'], capture_output=True, text=True, timeout=60, check=False)
-            self.assertEqual(ran.returncode, 1)
-            self.assertIn(daemon.state_dir, ran.stderr)
+        """Neither a second one on the same bus, nor one on another bus with the same folder."""
+        with bt.Daemon(image=None) as daemon, tempfile.TemporaryDirectory(prefix='bj-bus-') as folder:
+            other = bt.Bus(folder)
+            self.addCleanup(other.close)
+            for bus, word in ((daemon.bus, 'org.belljar1'), (other, daemon.state_dir)):
+                ran = subprocess.run([bt.DAEMON, f'--bus={bus.address}', '--auth=owner', f'--state-dir={daemon.state_dir}'],
+                                     capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn(word, ran.stderr)
 
 
 if __name__ == '__main__':

@@ -59,7 +59,9 @@ class Bench:
     def run(self, name):
         try:
             return getattr(self, 'figure_' + name.replace('-', '_'))()
-        except BaseException:
+        except Exception as error:
+            if 'daemon' in self.__dict__:
+                error.add_note(f'belljard said:\n{self.daemon.log()[-3000:]}')
             with contextlib.suppress(Exception):  # the next figure starts with new machines
                 self.release()
             raise

@@ -18,7 +18,7 @@ import peers
 from sessions import PROJECTS, SessionCase
 from table import Row
 
-CALL_MS, BUILD_S, STREAM_S = 900000, 1800, 1800
+CALL_MS, EXEC_S, BUILD_S, STREAM_S = 2000000, 1800, 1800, 1800
 OVER = ('finished', 'failed', 'cancelled')
 CHECK = 'python3 -m unittest -q test_wordcount'
 IDLE_PAUSE_S, BUSY_PAUSE_S = 5, 2
@@ -138,7 +138,7 @@ class Bench:
 
     def execute(self, connection, *argv):
         """Session.Exec. Returns the exit code, both outputs and the facts."""
-        arguments = GLib.Variant('(aaya{sv})', ([word.encode() for word in argv], {'timeout': GLib.Variant('u', 600)}))
+        arguments = GLib.Variant('(aaya{sv})', ([word.encode() for word in argv], {'timeout': GLib.Variant('u', EXEC_S)}))
         answer = connection.call_sync('org.belljar1', f'/org/belljar1/sessions/{self.session}', 'org.belljar1.Session', 'Exec',
                                       arguments, None, Gio.DBusCallFlags.NONE, CALL_MS, None)
         return answer.unpack()

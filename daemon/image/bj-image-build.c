@@ -8,6 +8,7 @@
 #include "bj-initrd.h"
 #include "bj-remove.h"
 #include "bj-spawn.h"
+#include "bj-vmlinuz.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ needs_programs (const BjRecipe *recipe, GError **error)
 {
   static const struct { const char *program, *package; } needed[] = {
     { "mmdebstrap", "mmdebstrap" }, { "unshare", "util-linux" }, { "mke2fs", "e2fsprogs" },
-    { "qemu-img", "qemu-utils" },   { "modprobe", "kmod" },
+    { "qemu-img", "qemu-utils" },   { "modprobe", "kmod" },      { "xz", "xz-utils" },
   };
 
   for (guint i = recipe->script != NULL ? 1 : 0; i < G_N_ELEMENTS (needed); i++)
@@ -256,6 +257,28 @@ set_source_date (BjBuilding *self, const char *kernel)
   self->environ = g_environ_setenv (self->environ, "E2FSPROGS_FAKE_TIME", date, TRUE);
 }
 
+/* A kernel that has to unpack itself is fine too: it only starts later. */
+static gboolean
+write_kernel (BjBuilding *self, const char *from, const char *to, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(GBytes) packed = NULL;
+  g_autoptr(GBytes) kernel = NULL;
+  char *data = NULL;
+  gsize length;
+
+  if (!g_file_get_contents (from, &data, &length, error))
+    return FALSE;
+  packed = g_bytes_new_take (data, length);
+  kernel = bj_vmlinuz_unpack (packed, g_random_int (), self->cancellable, &local);
+  if (kernel == NULL)
+    log_line (self, local->message);
+  if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+    return FALSE;
+  data = (char *) g_bytes_get_data (kernel ? kernel : packed, &length);
+  return g_file_set_contents (to, data, (gssize) length, error);
+}
+
 static gboolean
 take_kernel (BjBuilding *self, GError **error)
 {
@@ -264,15 +287,12 @@ take_kernel (BjBuilding *self, GError **error)
   g_autofree char *initrd = g_build_filename (build->dir, "initrd", NULL);
   g_autofree char *init = g_build_filename (build->guest_dir, "belljar-guest-init", NULL);
   g_autofree char *from = NULL;
-  g_autofree char *data = NULL;
-  gsize length;
 
   if (!find_kernel (self, error))
     return FALSE;
   from = g_strconcat (self->root, "/boot/vmlinuz-", self->release, NULL);
   set_source_date (self, from);
-  return g_file_get_contents (from, &data, &length, error)
-         && g_file_set_contents (to, data, (gssize) length, error)
+  return write_kernel (self, from, to, error)
          && bj_initrd_write (initrd, self->root, self->release, (const char *const *) build->recipe->modules, init,
                              self->cancellable, error);
 }

@@ -86,7 +86,7 @@ add_agent_channel (GString *xml, const char *run_dir, const char *indent)
 static void
 add_devices (GString *xml, const BjMachineSpec *spec, const char *disk)
 {
-  add (xml, "  <devices>\n    <emulator>/usr/bin/qemu-system-x86_64</emulator>\n");
+  add (xml, "  <devices>\n    <emulator>" BJ_DOMAIN_EMULATOR "</emulator>\n");
   add_disks (xml, spec, disk);
   add (xml, "    <controller type='pci' index='0' model='pcie-root'/>\n");
   for (guint i = 1; i <= ROOT_PORTS; i++)

@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* The program that machines run in. */
+#define BJ_DOMAIN_EMULATOR "/usr/bin/qemu-system-x86_64"
+
 #define BJ_DOMAIN_PREFIX "bj-"
 /* The network card's QEMU id, for set_link. */
 #define BJ_DOMAIN_NIC "nic0"

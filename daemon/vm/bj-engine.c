@@ -25,6 +25,7 @@ struct _BjEngine
   char *reason; /* (owned) (nullable) */
   GMutex lock;  /* guards connection */
   virConnectPtr connection;
+  GThread *warm_up; /* (owned) (nullable) */
 };
 
 G_DEFINE_FINAL_TYPE (BjEngine, bj_engine, G_TYPE_OBJECT)
@@ -177,6 +178,20 @@ connect_libvirt (BjEngine *self, GError **error)
   return TRUE;
 }
 
+/* libvirt asks QEMU for its capabilities before the first machine, which takes seconds: it does so now, beside everything else. */
+static gpointer
+warm_up (gpointer data)
+{
+  BjEngine *self = data;
+  const char *type = self->accelerator == BJ_ACCELERATOR_KVM ? "kvm" : "qemu";
+  char *capabilities = virConnectGetDomainCapabilities (self->connection, BJ_DOMAIN_EMULATOR, "x86_64", "q35", type, 0);
+
+  if (capabilities == NULL)
+    g_debug ("QEMU's capabilities are not known yet: %s", virGetLastErrorMessage ());
+  free (capabilities);
+  return NULL;
+}
+
 gboolean
 bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
 {
@@ -186,17 +201,22 @@ bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
     return FALSE;
   g_clear_pointer (&self->reason, g_free);
   self->accelerator = bj_accelerator_choose (self->wish, cache, &self->reason, cancellable, error);
-  return self->accelerator != BJ_ACCELERATOR_AUTO && connect_libvirt (self, error);
+  if (self->accelerator == BJ_ACCELERATOR_AUTO || !connect_libvirt (self, error))
+    return FALSE;
+  if (is_embedded (self) && self->warm_up == NULL)
+    self->warm_up = g_thread_new ("engine-warm-up", warm_up, self);
+  return TRUE;
 }
 
 void
 bj_engine_close (BjEngine *self)
 {
-  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
-
+  g_clear_pointer (&self->warm_up, g_thread_join);
+  g_mutex_lock (&self->lock);
   if (self->connection != NULL)
     virConnectClose (self->connection);
   self->connection = NULL;
+  g_mutex_unlock (&self->lock);
 }
 
 virConnectPtr

@@ -287,6 +287,8 @@ bj_guest_agent_exec_status (BjGuest *self, gint64 pid, gboolean *exited, GBytes 
   if (!judge_end (result, error))
     return FALSE;
   *output = take_base64 (result, "out-data");
+  if (*output == NULL)
+    *output = g_bytes_new_static ("", 0); /* nothing, or nothing that could be read: no answer of run's either way */
   return TRUE;
 }
 

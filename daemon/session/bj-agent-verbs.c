@@ -23,6 +23,7 @@
 #define POLL_WAIT_MAX_S 60
 #define PLAN_MAX 200
 #define RECORD_MAX (1024 * 1024)
+#define FAILURE_MAX 500
 #define PATH_BYTES_MAX 4096
 
 static const BjOption exec_options[] = {
@@ -451,14 +452,21 @@ verb_finish (BjAgentPeer *peer, GVariant *arguments, GError **error)
 static GVariant *
 verb_fail (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
+  BjSession *session = bj_agent_peer_get_session (peer);
   const char *name, *message;
   BjError code;
   g_autofree char *escaped = NULL;
 
   g_variant_get (arguments, "(&s&s)", &name, &message);
   code = bj_error_code_from_name (name, BJ_ERROR_FAILED);
-  escaped = bj_untrusted_escape (message, -1, 500);
-  bj_session_end_work (bj_agent_peer_get_session (peer), BJ_END_AGENT, bj_error_get_name (code), escaped);
+  escaped = bj_untrusted_escape (message, -1, FAILURE_MAX);
+  /* Whether the limit of steps is reached is for our own count to say. */
+  if (code == BJ_ERROR_LIMIT && bj_session_get_steps (session) >= bj_session_get_plan (session)->steps)
+    bj_session_end_work (session, BJ_END_STEPS, NULL, NULL);
+  else if (code == BJ_ERROR_LIMIT)
+    bj_session_end_work (session, BJ_END_AGENT_LIMIT, NULL, NULL);
+  else
+    bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (code), escaped);
   return g_variant_new ("()");
 }
 

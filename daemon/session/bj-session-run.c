@@ -181,6 +181,8 @@ record_limit (BjWork *work, BjEnd end)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
   else if (end == BJ_END_STEPS)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
+  else if (end == BJ_END_AGENT_LIMIT)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("agent", bj_session_get_steps (work->session)));
   else if (end == BJ_END_TRANSCRIPT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("transcript", 0));
 }
@@ -189,7 +191,8 @@ record_limit (BjWork *work, BjEnd end)
 static gboolean
 is_checkable (BjEnd end)
 {
-  return end == BJ_END_FINISHED || end == BJ_END_WALL_CLOCK || end == BJ_END_STEPS || end == BJ_END_TRANSCRIPT;
+  return end == BJ_END_FINISHED || end == BJ_END_WALL_CLOCK || end == BJ_END_STEPS || end == BJ_END_AGENT_LIMIT
+         || end == BJ_END_TRANSCRIPT;
 }
 
 /* Paused and unplugged first: from here on nothing in the guest can change the folder. */

@@ -24,6 +24,7 @@ typedef enum
   BJ_END_STOPPED,      /* a person, or the daemon's end */
   BJ_END_WALL_CLOCK,
   BJ_END_STEPS,
+  BJ_END_AGENT_LIMIT,  /* the agent says that it reached a limit of its own */
   BJ_END_TRANSCRIPT,   /* the transcript reached its cap */
   BJ_END_AGENT,        /* the agent gave up or died: error name and message say why */
   BJ_END_MACHINE,      /* the machine was gone */

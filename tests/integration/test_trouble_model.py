@@ -7,7 +7,6 @@ from sessions import SessionCase, call, finish, turn
 
 
 class Model(SessionCase):
-    config = '[limits]\nsteps=40\n'
     scenarios = {
         'troubled': [
             turn(call('run', command='echo one'), fault='http-500', times=1),
@@ -21,7 +20,6 @@ class Model(SessionCase):
         ],
         'prose': [{'fault': 'flood', 'bytes': 5_000_000, 'times': 1, 'content': 'x'}, finish('After much prose.')],
         'down': [{'fault': 'http-500'}] * 20,
-        'forever': {'repeat': True, 'turns': [turn(call('run', command='true'))]},
         'slow': [turn(call('run', command='sleep 600')), finish()],
     }
 
@@ -41,13 +39,6 @@ class Model(SessionCase):
         self.assertEqual((code, report['outcome']), (1, 'FAILED'), report)
         self.assertEqual(report['error']['name'], 'org.belljar1.Error.ModelUnreachable')
 
-    def test_never_finishes(self):
-        """The limit of steps ends it; the check is run all the same."""
-        code, report = self.task('forever', '--check', 'true')
-        self.assertEqual((code, report['outcome'], report['check']['verdict']), (0, 'DONE', 'passes'), report)
-        self.assertEqual([limit['limit'] for limit in report['limits']], ['steps'])
-        self.assertEqual(report['steps'], 40)
-
     def test_wall_clock(self):
         began = time.monotonic()
         code, report = self.task('slow', '--time', '40s')
@@ -63,6 +54,18 @@ class Model(SessionCase):
         self.wait_state(session, 'cancelled')
         code, report = self.daemon.cli_json('report', session)
         self.assertEqual((code, report['outcome']), (1, 'CANCELLED'))
+
+
+class Limits(SessionCase):
+    config = '[limits]\nsteps=15\n'
+    scenarios = {'forever': {'repeat': True, 'turns': [turn(call('run', command='true'))]}}
+
+    def test_never_finishes(self):
+        """The limit of steps ends it; the check is run all the same."""
+        code, report = self.task('forever', '--check', 'true')
+        self.assertEqual((code, report['outcome'], report['check']['verdict']), (0, 'DONE', 'passes'), report)
+        self.assertEqual([limit['limit'] for limit in report['limits']], ['steps'])
+        self.assertEqual(report['steps'], 15)
 
 
 class Unreachable(SessionCase):

@@ -47,15 +47,12 @@ record (BjSession *self, const char *tool, const char *label, const BjExecResult
 }
 
 static gboolean
-run_in_guest (BjSession *self, const BjExec *exec, const int *stream, BjExecResult *result, GCancellable *cancellable,
-              GError **error)
+run_in_guest (BjSession *self, BjMachine *machine, const BjExec *exec, const int *stream, BjExecResult *result,
+              GCancellable *cancellable, GError **error)
 {
-  g_autoptr(BjMachine) machine = bj_session_dup_machine (self, error);
-  BjGuest *guest = machine != NULL ? bj_machine_get_guest (machine) : NULL;
+  BjGuest *guest = bj_machine_get_guest (machine);
   gboolean ok;
 
-  if (machine == NULL)
-    return FALSE;
   if (stream != NULL)
     ok = bj_guest_exec_stream (guest, exec, stream[0], stream[1], stream[2], result, cancellable, error);
   else
@@ -72,11 +69,12 @@ bj_session_run_command (BjSession *self, const char *tool, const char *label, co
 {
   g_autoptr(GError) failure = NULL;
   g_autofree char *shown = bj_untrusted_escape (label, -1, ACTIVITY_MAX);
+  g_autoptr(BjMachine) machine = NULL;
 
-  if (!bj_session_wait_unpaused (self, error))
+  if (!bj_session_wait_unpaused (self, error) || (machine = bj_session_dup_machine (self, error)) == NULL)
     return FALSE;
   bj_session_set_activity (self, "%s: %s", tool, shown);
-  run_in_guest (self, exec, stream, result, cancellable, &failure);
+  run_in_guest (self, machine, exec, stream, result, cancellable, &failure);
   record (self, tool, label, result, failure);
   bj_session_note_command (self);
   bj_session_set_activity (self, "thinking");

@@ -149,13 +149,16 @@ prepare_root (BjEngine *self, GError **error)
   g_autofree char *etc = g_build_filename (self->root_dir, "etc", NULL);
   g_autofree char *conf = g_build_filename (etc, "qemu.conf", NULL);
 
+  if (is_embedded (self) && geteuid () != 0)
+    return bj_error_set (error, BJ_ERROR_DENIED,
+                         "The embedded engine gives each machine a uid of its own, so belljard has to run as root");
   if (!make_passable (self, error))
     return FALSE;
   if (g_mkdir_with_parents (etc, 0711) < 0)
     return bj_fd_set_io_error (error, errno, "Making the engine's folder %s", etc);
   if (!is_embedded (self))
     return TRUE;
-  if (geteuid () == 0 && getpwnam ("libvirt-qemu") == NULL)
+  if (getpwnam ("libvirt-qemu") == NULL)
     return bj_error_set (error, BJ_ERROR_FAILED,
                          "libvirt's QEMU driver needs the system user libvirt-qemu: install libvirt-daemon-system, or "
                          "run: adduser --system --group --no-create-home --home /var/lib/libvirt libvirt-qemu");

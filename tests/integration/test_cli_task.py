@@ -55,14 +55,6 @@ class TaskTest(unittest.TestCase):
         records = json.loads(self.daemon.cli('transcript', session, '--json').stdout)
         self.assertEqual(len(records), report['transcript']['count'])
 
-    def test_without_a_check_nothing_is_proved(self):
-        code, report = self.daemon.cli_json(*TASK)
-        self.assertEqual((code, report['outcome']), (5, 'DONE'), self.daemon.log())
-
-    def test_a_check_that_fails(self):
-        code, report = self.daemon.cli_json(*TASK, '--check', 'false')
-        self.assertEqual((code, report['check']['verdict']), (6, 'failed'), self.daemon.log())
-
     def test_exec_in_an_open_session(self):
         options = {'project': GLib.Variant('s', 'demo'), 'network': GLib.Variant('s', 'none')}
         path = self.daemon.manager().OpenSession('(a{sv})', options)

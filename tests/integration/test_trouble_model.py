@@ -78,5 +78,13 @@ class Unreachable(SessionCase):
         self.assertIn('Ollama', report['error']['message'])
 
 
+class ZAfterwards(SessionCase):
+    """The last of these modules: the image that all sessions so far ran on is byte for byte what it was."""
+
+    def test_image_is_unchanged(self):
+        ran = self.daemon.cli('image', 'verify', 'debian')
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
+
 if __name__ == '__main__':
     unittest.main(verbosity=2)

@@ -25,7 +25,6 @@ struct _BjEngine
   char *reason; /* (owned) (nullable) */
   GMutex lock;  /* guards connection */
   virConnectPtr connection;
-  GThread *warm_up; /* (owned) (nullable) */
 };
 
 G_DEFINE_FINAL_TYPE (BjEngine, bj_engine, G_TYPE_OBJECT)
@@ -181,20 +180,6 @@ connect_libvirt (BjEngine *self, GError **error)
   return TRUE;
 }
 
-/* libvirt asks QEMU for its capabilities before the first machine, which takes seconds: it does so now, beside everything else. */
-static gpointer
-warm_up (gpointer data)
-{
-  BjEngine *self = data;
-  const char *type = self->accelerator == BJ_ACCELERATOR_KVM ? "kvm" : "qemu";
-  char *capabilities = virConnectGetDomainCapabilities (self->connection, BJ_DOMAIN_EMULATOR, "x86_64", "q35", type, 0);
-
-  if (capabilities == NULL)
-    g_debug ("QEMU's capabilities are not known yet: %s", virGetLastErrorMessage ());
-  free (capabilities);
-  return NULL;
-}
-
 gboolean
 bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
 {
@@ -204,17 +189,12 @@ bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
     return FALSE;
   g_clear_pointer (&self->reason, g_free);
   self->accelerator = bj_accelerator_choose (self->wish, cache, &self->reason, cancellable, error);
-  if (self->accelerator == BJ_ACCELERATOR_AUTO || !connect_libvirt (self, error))
-    return FALSE;
-  if (is_embedded (self) && self->warm_up == NULL)
-    self->warm_up = g_thread_new ("engine-warm-up", warm_up, self);
-  return TRUE;
+  return self->accelerator != BJ_ACCELERATOR_AUTO && connect_libvirt (self, error);
 }
 
 void
 bj_engine_close (BjEngine *self)
 {
-  g_clear_pointer (&self->warm_up, g_thread_join);
   g_mutex_lock (&self->lock);
   if (self->connection != NULL)
     virConnectClose (self->connection);

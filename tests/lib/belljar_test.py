@@ -218,7 +218,10 @@ def vm_image_folder(target):
     """What BELLJAR_TEST_IMAGE names: disk.qcow2, vmlinuz, initrd and cmdline in one folder, @target."""
     source = os.path.join(shared_image(), 'images', 'debian', '1')
     for name in ('disk.qcow2', 'vmlinuz', 'initrd'):
-        os.symlink(os.path.join(source, name), os.path.join(target, name))
+        try:
+            os.link(os.path.join(source, name), os.path.join(target, name))
+        except OSError:  # another file system
+            shutil.copyfile(os.path.join(source, name), os.path.join(target, name))
     with open(os.path.join(source, 'image.ini'), encoding='utf-8') as file:
         cmdline = re.search(r'^cmdline=(.*)$', file.read(), re.MULTILINE)
     with open(os.path.join(target, 'cmdline'), 'w', encoding='utf-8') as out:

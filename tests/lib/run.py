@@ -185,6 +185,7 @@ def run_vm(totals):
     """Machines under meson; they share the image that the integration modules use."""
     say('vm')
     with tempfile.TemporaryDirectory(prefix='bj-image-') as folder:
+        os.chmod(folder, 0o711)  # machines' uids pass through
         code = 'import sys; sys.path.insert(0, sys.argv[1]); import belljar_test; belljar_test.vm_image_folder(sys.argv[2])'
         made = run([PYTHON, '-c', code, os.path.join(ROOT, 'tests', 'lib'), folder], IMAGE_S)
         if made != 0:

@@ -104,7 +104,7 @@ mark_freed (gpointer data)
 static void
 test_success (Fixture *fixture, gconstpointer unused)
 {
-  gboolean freed = FALSE;
+  static gboolean freed; /* a job may be freed after its test */
   g_autofree char *path = bj_jobs_start (fixture->jobs, "image-build", &caller, two_steps, &freed, mark_freed, NULL);
   g_autoptr(BjDBusJob) job = find (fixture, path);
   g_autoptr(GPtrArray) finished = g_ptr_array_new_with_free_func (g_free);
@@ -146,7 +146,7 @@ test_limit (Fixture *fixture, gconstpointer unused)
   const BjCaller other = { (char *) ":1.2", 1001, 1001 };
   g_autoptr(GError) error = NULL;
   g_autofree char *theirs = NULL;
-  gboolean freed = FALSE;
+  static gboolean freed; /* a job may be freed after its test */
 
   for (guint i = 0; i < BJ_JOBS_PER_CALLER; i++)
     {

@@ -81,7 +81,7 @@ bj_image_free (BjImage *image)
 gboolean
 bj_image_store_claim (BjImageStore *self, const char *name, const char *what, GError **error)
 {
-  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   const char *now = g_hash_table_lookup (self->busy, name);
 
   if (now != NULL)
@@ -94,7 +94,7 @@ bj_image_store_claim (BjImageStore *self, const char *name, const char *what, GE
 void
 bj_image_store_release (BjImageStore *self, const char *name)
 {
-  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  G_GNUC_UNUSED g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_hash_table_remove (self->busy, name);
 }

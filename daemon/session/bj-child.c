@@ -154,7 +154,7 @@ reap (BjChild *self)
 gboolean
 bj_child_is_running (BjChild *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return !reap (self);
 }
@@ -162,7 +162,7 @@ bj_child_is_running (BjChild *self)
 void
 bj_child_stop (BjChild *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->connection != NULL)
     g_dbus_connection_close_sync (self->connection, NULL, NULL);

@@ -112,7 +112,7 @@ start (BjGateway *self, GError **error)
 static BjDBusGateway *
 ensure (BjGateway *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->child != NULL && !bj_child_is_running (self->child))
     {

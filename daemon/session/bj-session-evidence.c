@@ -38,7 +38,7 @@ bj_session_open_transcript (BjSession *self, GError **error)
 static gboolean
 append (BjSession *self, gboolean seen, const char *type, JsonObject *data)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->record_lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->record_lock);
   g_autoptr(GError) error = NULL;
   gboolean full = self->transcript != NULL && bj_transcript_get_length (self->transcript) > TRANSCRIPT_MAX;
 

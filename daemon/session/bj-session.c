@@ -211,7 +211,7 @@ state_is_final (const char *state)
 gboolean
 bj_session_is_over (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return state_is_final (self->state);
 }
@@ -233,7 +233,7 @@ bj_session_set_state (BjSession *self, const char *state)
 char *
 bj_session_dup_state (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return g_strdup (self->state);
 }
@@ -256,7 +256,7 @@ bj_session_set_activity (BjSession *self, const char *format, ...)
 char *
 bj_session_dup_activity (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return g_strdup (self->activity);
 }
@@ -264,7 +264,7 @@ bj_session_dup_activity (BjSession *self)
 void
 bj_session_set_accelerator (BjSession *self, const char *accelerator)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_free (self->accelerator);
   self->accelerator = g_strdup (accelerator);
@@ -274,7 +274,7 @@ bj_session_set_accelerator (BjSession *self, const char *accelerator)
 gboolean
 bj_session_was_stopped_late (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->stopped_late;
 }
@@ -282,7 +282,7 @@ bj_session_was_stopped_late (BjSession *self)
 gint64
 bj_session_get_deadline (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->deadline;
 }
@@ -290,7 +290,7 @@ bj_session_get_deadline (BjSession *self)
 void
 bj_session_set_deadline (BjSession *self, gint64 deadline)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   self->deadline = deadline;
   g_cond_broadcast (&self->changed);
@@ -300,7 +300,7 @@ bj_session_set_deadline (BjSession *self, gint64 deadline)
 guint
 bj_session_get_steps (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->steps;
 }
@@ -347,7 +347,7 @@ bj_session_end_work (BjSession *self, BjEnd end, const char *error_name, const c
 BjEnd
 bj_session_get_end (BjSession *self)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->end;
 }
@@ -370,7 +370,7 @@ bj_session_wait_end (BjSession *self, double seconds)
 void
 bj_session_dup_error (BjSession *self, char **error_name, char **message)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   *error_name = g_strdup (self->error_name);
   *message = g_strdup (self->error_message);
@@ -408,7 +408,7 @@ bj_session_stop (BjSession *self, const char *why)
 void
 bj_session_set_machine (BjSession *self, BjMachine *machine)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_set_object (&self->machine, machine);
 }
@@ -416,7 +416,7 @@ bj_session_set_machine (BjSession *self, BjMachine *machine)
 BjMachine *
 bj_session_dup_machine (BjSession *self, GError **error)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->machine != NULL)
     return g_object_ref (self->machine);
@@ -467,7 +467,7 @@ bj_session_wait_unpaused (BjSession *self, GError **error)
 void
 bj_session_set_agent_check (BjSession *self, const char *command, const char *setup)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   g_free (self->agent_check);
   g_free (self->agent_setup);
@@ -478,7 +478,7 @@ bj_session_set_agent_check (BjSession *self, const char *command, const char *se
 gboolean
 bj_session_dup_agent_check (BjSession *self, char **command, char **setup)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   if (self->agent_check == NULL)
     return FALSE;
@@ -490,7 +490,7 @@ bj_session_dup_agent_check (BjSession *self, char **command, char **setup)
 static void
 fill_row (BjSession *self, BjSessionRow *row)
 {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   bj_session_plan_fill_row (self->plan, row);
   row->state = g_strdup (self->state);

@@ -133,7 +133,7 @@ static JsonNode *
 call_once (BjGuest *self, const char *command, const char *json, GError **error)
 {
   g_autoptr(virDomain) domain = ref_domain (self);
-  g_autoptr(GMutexLocker) locker = NULL;
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = NULL;
   char *reply;
   JsonNode *result;
 

@@ -220,9 +220,10 @@ on_images (GPtrArray *rows, gpointer user_data)
         object = object_new (self, image->name);
       update (object, image, default_name);
       if (is_new)
-        export_object (object);
-      if (is_new)
-        g_hash_table_insert (self->objects, object->name, object);
+        {
+          export_object (object);
+          g_hash_table_insert (self->objects, object->name, object);
+        }
       g_hash_table_remove (gone, image->name);
     }
   g_hash_table_iter_init (&iter, gone);

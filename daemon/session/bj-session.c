@@ -135,7 +135,6 @@ bj_session_new_from_row (BjContext *context, const BjSessionRow *row, BjReportKe
   self->finished = row->finished;
   self->deadline = row->deadline;
   self->steps = row->steps;
-  g_set_object (&self->machine, NULL);
   g_free (self->state);
   g_free (self->outcome);
   g_free (self->verdict);

@@ -54,7 +54,7 @@ gboolean bj_work_start_machine (BjWork *work, GError **error);
 void bj_work_watch_machine (BjWork *work);
 /** bj_work_end_machine: Destroys it. Safe to repeat. */
 void bj_work_end_machine (BjWork *work);
-/** bj_work_fill_spec: What every machine of this session has in common. */
+/** bj_work_make_spec: What every machine of this session has in common; @suffix: "" for its own machine, else of one of its checks. */
 BjMachineSpec *bj_work_make_spec (BjWork *work, const char *suffix, guint slot);
 
 /* bj-work-verify.c */

@@ -175,8 +175,12 @@ class Gateway:
         self.call("CloseSession", GLib.Variant("(s)", (name,)))
 
     def close(self):
-        if not self.connection.is_closed():
+        try:
             self.connection.close_sync(None)
+        except GLib.Error as error:
+            # The agent is dead: our side may already have noticed and closed, even since a question about it.
+            if not error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CLOSED):
+                raise
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -380,5 +384,9 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         self.process.stderr.close()
-        if not self.connection.is_closed():
+        try:
             self.connection.close_sync(None)
+        except GLib.Error as error:
+            # The agent is dead: our side may already have noticed and closed, even since a question about it.
+            if not error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CLOSED):
+                raise

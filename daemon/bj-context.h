@@ -10,6 +10,7 @@
 #include "bj-project-store.h"
 #include "bj-slots.h"
 #include "bj-store.h"
+#include "bj-templates.h"
 
 G_BEGIN_DECLS
 
@@ -25,6 +26,7 @@ typedef struct
   BjSlots *slots;
   BjFirewall *firewall; /* (nullable): without privileges */
   BjImageStore *images;
+  BjTemplates *templates;
   BjProjectStore *projects;
   BjGate *gate;
   GDBusObjectManagerServer *objects;

@@ -234,6 +234,19 @@ clean_images (BjDaemon *self)
 }
 
 static void
+clean_templates (BjDaemon *self)
+{
+  g_autoptr(GPtrArray) images = bj_image_store_list (self->context.images);
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new ();
+  g_auto(GStrv) digests = NULL;
+
+  for (guint i = 0; i < images->len; i++)
+    g_strv_builder_add (builder, ((const BjImage *) g_ptr_array_index (images, i))->digest);
+  digests = g_strv_builder_end (builder);
+  bj_templates_clean (self->context.templates, (const char *const *) digests);
+}
+
+static void
 open_world (GTask *task, gpointer source, gpointer task_data, GCancellable *cancellable)
 {
   BjDaemon *self = task_data;
@@ -249,6 +262,7 @@ open_world (GTask *task, gpointer source, gpointer task_data, GCancellable *canc
              bj_engine_get_accelerator_reason (self->context.engine));
   install_firewall (self);
   clean_images (self);
+  clean_templates (self);
   g_task_return_boolean (task, TRUE);
 }
 
@@ -294,6 +308,7 @@ make_stores (BjDaemon *self)
   BjContext *context = &self->context;
   g_autofree char *engine_dir = g_build_filename (context->state_dir, "engine", NULL);
   g_autofree char *image_dir = g_build_filename (context->state_dir, "images", NULL);
+  g_autofree char *template_dir = g_build_filename (context->state_dir, "templates", NULL);
   g_autofree char *project_dir = g_build_filename (context->state_dir, "projects", NULL);
   g_autofree char *recipes = bj_context_dup_data (context, "images");
   g_autofree char *guest = bj_context_dup_data (context, "guest");
@@ -305,6 +320,7 @@ make_stores (BjDaemon *self)
   context->slots = bj_slots_new ();
   context->firewall = geteuid () == 0 ? bj_firewall_new () : NULL;
   context->images = bj_image_store_new (context->store, context->engine, image_dir, recipe_dirs, guest);
+  context->templates = bj_templates_new (context->engine, context->slots, template_dir);
   context->projects = bj_project_store_new (context->store, project_dir, helper);
 }
 
@@ -344,6 +360,7 @@ release (BjDaemon *self)
   g_clear_object (&self->context.objects);
   g_clear_object (&self->context.gate);
   g_clear_object (&self->context.projects);
+  g_clear_pointer (&self->context.templates, bj_templates_free);
   g_clear_object (&self->context.images);
   g_clear_object (&self->context.firewall);
   g_clear_pointer (&self->context.slots, bj_slots_free);

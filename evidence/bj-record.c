@@ -156,6 +156,21 @@ bj_record_state (const char *state)
 }
 
 JsonObject *
+bj_record_machine (const BjMachineRecord *facts)
+{
+  JsonObject *data = json_object_new ();
+
+  set_line (data, "id", facts->id, NAME_CAP);
+  set_line (data, "start", facts->start, NAME_CAP);
+  bj_json_set_seconds (data, "clock_offset_s", facts->clock_offset_s);
+  set_line (data, "hostname", facts->hostname, NAME_CAP);
+  set_line (data, "machine_id", facts->machine_id, NAME_CAP);
+  set_line (data, "mac", facts->mac, NAME_CAP);
+  set_line (data, "random", facts->random, NAME_CAP);
+  return data;
+}
+
+JsonObject *
 bj_record_timing (const char *phase, double seconds)
 {
   JsonObject *data = json_object_new ();

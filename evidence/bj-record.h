@@ -40,6 +40,20 @@ JsonObject *bj_record_state (const char *state);
 /** bj_record_timing: @phase: queue, overlay, clone, ready, setup, first_command, verify, commit */
 JsonObject *bj_record_timing (const char *phase, double seconds);
 
+/* One machine of the session, ready for its first command; the guest said what is in it, and the daemon compared. */
+typedef struct
+{
+  const char *id;
+  const char *start;      /* cold, template or pool */
+  double clock_offset_s;  /* at most */
+  const char *hostname;
+  const char *machine_id;
+  const char *mac;        /* "" without a network card */
+  const char *random;     /* a sample of its random numbers */
+} BjMachineRecord;
+
+JsonObject *bj_record_machine (const BjMachineRecord *facts);
+
 typedef struct
 {
   const char *tool;

@@ -32,6 +32,7 @@ typedef struct
   JsonArray  *runs; /* of the records' data */
   JsonArray  *warnings;
   JsonArray  *limits;
+  JsonArray  *machines;
   JsonObject *timing;
 } Scan;
 
@@ -46,7 +47,8 @@ static void
 scan_init (Scan *scan)
 {
   *scan = (Scan) { .commands = json_array_new (), .runs = json_array_new (), .warnings = json_array_new (),
-                   .limits = json_array_new (), .timing = json_object_new () };
+                   .limits = json_array_new (), .machines = json_array_new (),
+                   .timing = json_object_new () };
 }
 
 static void
@@ -56,6 +58,7 @@ scan_clear (Scan *scan)
   g_clear_pointer (&scan->runs, json_array_unref);
   g_clear_pointer (&scan->warnings, json_array_unref);
   g_clear_pointer (&scan->limits, json_array_unref);
+  g_clear_pointer (&scan->machines, json_array_unref);
   g_clear_pointer (&scan->timing, json_object_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Scan, scan_clear)
@@ -190,6 +193,12 @@ scan_limit (Scan *scan, gint64 n, double at, JsonObject *data)
 }
 
 static void
+scan_machine (Scan *scan, gint64 n, double at, JsonObject *data)
+{
+  json_array_add_object_element (scan->machines, json_object_ref (data));
+}
+
+static void
 scan_error (Scan *scan, gint64 n, double at, JsonObject *data)
 {
   scan->error = data;
@@ -224,6 +233,7 @@ static const struct
   { "seen", "timing", scan_timing },       { "seen", "tree", scan_tree },
   { "seen", "commit", scan_commit },       { "seen", "check-run", scan_check_run },
   { "seen", "warning", scan_warning },     { "seen", "limit", scan_limit },
+  { "seen", "machine", scan_machine },
   { "seen", "error", scan_error },         { "seen", "end", scan_end },
   { "claimed", "finish", scan_finish },    { "claimed", "set-check", scan_set_check },
 };
@@ -503,6 +513,7 @@ set_results (JsonObject *report, Scan *scan)
   json_object_set_null_member (report, "question");
   json_object_set_array_member (report, "warnings", json_array_ref (scan->warnings));
   json_object_set_array_member (report, "limits", json_array_ref (scan->limits));
+  json_object_set_array_member (report, "machines", json_array_ref (scan->machines));
   json_object_set_object_member (report, "timing", json_object_ref (scan->timing));
 }
 

@@ -42,6 +42,7 @@ static const RecordType record_types[] = {
   { "session", TRUE, TRUE, FALSE },
   { "state", TRUE, FALSE, TRUE },
   { "timing", TRUE, FALSE, TRUE },
+  { "machine", TRUE, FALSE, TRUE },
   { "command", TRUE, FALSE, FALSE },
   { "background", TRUE, FALSE, FALSE },
   { "file", TRUE, FALSE, FALSE },

@@ -20,6 +20,10 @@ int bj_mode_send (const BjRequest *request);
 int bj_mode_kill (const BjRequest *request);
 int bj_mode_read (const BjRequest *request);
 int bj_mode_write (const BjRequest *request);
+int bj_mode_setup (const BjRequest *request);
+
+/* Sets the clock to the host's, µs since 1970; 0 leaves it. */
+void bj_set_clock (uint64_t host_us);
 
 void bj_reply_init (BjReply *self);
 /* Prints it to standard output. Returns 0, or 1 if that fails: an exit code. */

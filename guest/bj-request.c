@@ -58,27 +58,34 @@ take_flag (const char *value, bool *flag)
 }
 
 static bool
-take_text (const char *value, const char **text)
-{
-  *text = value;
-  return true;
-}
-
-static bool
 take_record (BjRequest *self, const char *key, const char *value)
 {
-  if (strcmp (key, "cwd") == 0)
-    return take_text (value, &self->cwd);
-  if (strcmp (key, "user") == 0)
-    return take_text (value, &self->user);
-  if (strcmp (key, "spool") == 0)
-    return take_text (value, &self->spool);
-  if (strcmp (key, "dir") == 0)
-    return take_text (value, &self->dir);
-  if (strcmp (key, "nonce") == 0)
-    return take_text (value, &self->nonce);
-  if (strcmp (key, "path") == 0)
-    return take_text (value, &self->path);
+  const struct
+  {
+    const char *name;
+    const char **field;
+  } texts[] = {
+    { "cwd", &self->cwd },
+    { "user", &self->user },
+    { "spool", &self->spool },
+    { "dir", &self->dir },
+    { "nonce", &self->nonce },
+    { "path", &self->path },
+    { "hostname", &self->hostname },
+    { "machine-id", &self->machine_id },
+    { "resolv", &self->resolv },
+    { "entropy", &self->entropy },
+    { "device", &self->device },
+    { "mount", &self->mount },
+    { "tag", &self->tag },
+  };
+
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    if (strcmp (key, texts[i].name) == 0)
+      {
+        *texts[i].field = value;
+        return true;
+      }
   if (strcmp (key, "timeout") == 0)
     return take_number (value, BJ_RUN_DAY, &self->timeout_s) && self->timeout_s > 0;
   if (strcmp (key, "cap") == 0)
@@ -97,6 +104,8 @@ take_record (BjRequest *self, const char *key, const char *value)
     return take_long (value, &self->clock_us);
   if (strcmp (key, "append") == 0)
     return take_flag (value, &self->append);
+  if (strcmp (key, "nic") == 0)
+    return take_flag (value, &self->nic);
   if (strcmp (key, "nnp") == 0)
     return take_flag (value, &self->no_new_privileges);
   if (strcmp (key, "input") == 0)

@@ -17,6 +17,13 @@ typedef struct
   const char *dir;
   const char *nonce;
   const char *path;
+  const char *hostname;   /* setup: these are NULL where nothing is to be done */
+  const char *machine_id;
+  const char *resolv;
+  const char *entropy;    /* lower-case hex */
+  const char *device;     /* to wait for */
+  const char *mount;      /* where the share goes */
+  const char *tag;
   uint32_t timeout_s; /* never 0 */
   uint32_t cap;
   uint32_t id;
@@ -27,6 +34,7 @@ typedef struct
   uint64_t clock_us; /* hello: the host's time; 0: leave the clock alone */
   bool no_new_privileges;
   bool append;
+  bool nic; /* setup: a network card was plugged */
   bool input; /* the rest of standard input is the command's */
 } BjRequest;
 

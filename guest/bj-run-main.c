@@ -51,8 +51,8 @@ bj_reply_print (BjReply *self)
 }
 
 /* Slewing is for clocks that drift; this one may stand where its machine was frozen. */
-static void
-set_clock (uint64_t host_us)
+void
+bj_set_clock (uint64_t host_us)
 {
   const struct timespec host = { .tv_sec = (time_t) (host_us / 1000000), .tv_nsec = (long) (host_us % 1000000) * 1000 };
 
@@ -65,7 +65,7 @@ mode_hello (const BjRequest *request)
 {
   BjReply reply;
 
-  set_clock (request->clock_us);
+  bj_set_clock (request->clock_us);
   mkdir (request->dir, 0700);
   bj_reply_init (&reply);
   if (request->nonce != NULL)
@@ -103,6 +103,7 @@ static const struct
   { "hello", mode_hello },  { "exec", bj_mode_exec }, { "stream", bj_mode_stream }, { "start", bj_mode_start },
   { "poll", bj_mode_poll }, { "send", bj_mode_send }, { "kill", bj_mode_kill },     { "stop", mode_stop },
   { "read", bj_mode_read }, { "write", bj_mode_write },
+  { "setup", bj_mode_setup },
 };
 
 static bool

@@ -10,8 +10,10 @@
  * BjRunAnswer and the four pieces of output it announces. Both sides are little-endian x86-64 or say so by failing.
  *
  * Modes: hello (echoes "nonce", sets the clock to "clock" µs), exec, stream, start, poll, send, kill, read and write a
- * regular file ("exit" is an errno), stop ("pid": ends a run that is still going on).
- * Keys: argv env (repeated), cwd user timeout cap nnp input spool dir id wait nonce clock pid path offset mode append.
+ * regular file ("exit" is an errno), stop ("pid": ends a run that is still going on), setup (makes the machine its own;
+ * "exit" is 0 and the output "fact=value\n" lines, or the error output says what failed).
+ * Keys: argv env (repeated), cwd user timeout cap nnp input spool dir id wait nonce clock pid path offset mode append; of
+ * setup: hostname machine-id resolv entropy nic device mount tag.
  */
 #define BJ_RUN_PROGRAM "/usr/lib/belljar/run"
 #define BJ_RUN_DIR "/run/belljar"

@@ -92,7 +92,7 @@ boot_and_test (const BjImageBuild *build, BjMachine *machine, int log, GCancella
                           (double) (g_get_monotonic_time () - start) / G_USEC_PER_SEC);
   if (log >= 0)
     (void) bj_fd_write_all (log, line, strlen (line), NULL);
-  return bj_machine_setup (machine, cancellable, error) && run_test (build, machine, log, cancellable, error);
+  return bj_machine_setup (machine, NULL, NULL, cancellable, error) && run_test (build, machine, log, cancellable, error);
 }
 
 gboolean

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define G_LOG_DOMAIN "bj-session"
 
-#include "bj-work.h"
+#include "bj-work-boot.h"
 
 #include "bj-error.h"
-#include "bj-fd.h"
 #include "bj-record.h"
 
 #include <sys/statvfs.h>
 
-#define READY_MAX_S 180
 #define RESUME_FREE_BYTES (256ull * 1024 * 1024)
 
 static void
@@ -112,50 +110,18 @@ bj_work_make_spec (BjWork *work, const char *suffix, guint slot)
   return spec;
 }
 
-static gboolean
-attach_share (BjWork *work, GCancellable *cancellable, GError **error)
-{
-  const BjSessionPlan *plan = work->plan;
-  g_autofree char *mount_point = g_strconcat ("/work/", plan->project, NULL);
-  g_autoptr(BjProjectRow) row = bj_project_store_lookup (work->context->projects, plan->project, error);
-  g_auto(BjFd) folder = -1;
-
-  if (row == NULL)
-    return FALSE;
-  folder = bj_project_store_open_work (work->context->projects, plan->project, error);
-  if (folder < 0)
-    return FALSE;
-  work->shared = TRUE;
-  return bj_machine_attach_share (work->machine, folder, row->owner_uid, row->owner_gid, mount_point, cancellable,
-                                  error);
-}
-
 gboolean
 bj_work_start_machine (BjWork *work, GError **error)
 {
-  BjSession *session = work->session;
-  GCancellable *cancellable = bj_session_get_cancellable (session);
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
-  gint64 begun = g_get_monotonic_time ();
+  BjBoot boot = { .spec = spec, .own = TRUE, .cancellable = bj_session_get_cancellable (work->session) };
 
   spec->network = work->network;
   spec->share = work->plan->project != NULL;
-  work->machine = bj_machine_new (work->context->engine, spec);
-  bj_session_set_activity (session, "starting the machine");
-  if (!bj_machine_prepare (work->machine, cancellable, error))
+  work->shared = spec->share;
+  if (!bj_work_boot (work, &boot, &work->machine, error))
     return FALSE;
-  bj_session_note_time (session, "overlay", begun);
-  begun = g_get_monotonic_time ();
-  if (!bj_machine_start (work->machine, cancellable, error)
-      || !bj_machine_wait_ready (work->machine, READY_MAX_S, cancellable, error))
-    return FALSE;
-  bj_session_note_time (session, "ready", begun);
-  begun = g_get_monotonic_time ();
-  if (!bj_machine_setup (work->machine, cancellable, error)
-      || (work->plan->project != NULL && !attach_share (work, cancellable, error)))
-    return FALSE;
-  bj_session_note_time (session, "setup", begun);
-  bj_session_set_machine (session, work->machine);
+  bj_session_set_machine (work->session, work->machine);
   return TRUE;
 }
 

@@ -3,7 +3,7 @@
 
 /* The independent re-run of the check: DESIGN section 7. Each run is recorded; what it means is evidence/bj-verdict.c's. */
 
-#include "bj-work.h"
+#include "bj-work-boot.h"
 
 #include "bj-error.h"
 #include "bj-fd.h"
@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define READY_MAX_S 180
 #define CHECK_MAX_S 900
 #define SETUP_MAX_S 900
 #define UNPACK_MAX_S 300
@@ -172,14 +171,11 @@ boot_with_tree (BjCheckRun *run, const char *tar, const char *suffix, guint slot
 {
   BjWork *work = run->work;
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, suffix, slot);
+  BjBoot boot = { .spec = spec, .cancellable = run->cancellable };
 
   spec->data_disk = g_strdup (tar);
   spec->network = work->network && (work->setup != NULL || work->settings.network);
-  run->machine = bj_machine_new (work->context->engine, spec);
-  return bj_machine_prepare (run->machine, run->cancellable, error)
-         && bj_machine_start (run->machine, run->cancellable, error)
-         && bj_machine_wait_ready (run->machine, READY_MAX_S, run->cancellable, error)
-         && bj_machine_setup (run->machine, run->cancellable, error)
+  return bj_work_boot (work, &boot, &run->machine, error)
          && must_run (run, "Unpacking the tree",
                       "mkdir -p \"$1\" && tar -xf /dev/vdb -C \"$1\" --no-same-owner && chown -R check: \"$1\"",
                       UNPACK_MAX_S, error);

@@ -41,14 +41,15 @@ add_boot (GString *xml, const BjMachineSpec *spec, BjAccelerator accelerator)
 }
 
 static void
-add_head (GString *xml, const BjMachineSpec *spec, BjAccelerator accelerator)
+add_head (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files, BjAccelerator accelerator)
 {
   gboolean kvm = accelerator == BJ_ACCELERATOR_KVM;
 
   add (xml, "<domain type='%s' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n", kvm ? "kvm" : "qemu");
   add (xml, "  <name>" BJ_DOMAIN_PREFIX "%s</name>\n  <genid/>\n", spec->id);
   add (xml, "  <memory unit='MiB'>%u</memory>\n  <vcpu>%u</vcpu>\n", spec->memory_mib, spec->cpus);
-  if (spec->share)
+  /* With a file of its own QEMU does not use what libvirt asks for here, but libvirt wants to see it before it plugs a share. */
+  if (spec->share || files->ram != NULL)
     add (xml, "  <memoryBacking>\n    <source type='memfd'/>\n    <access mode='shared'/>\n  </memoryBacking>\n");
   add_boot (xml, spec, accelerator);
   add (xml, "  <features>\n    <acpi/>\n  </features>\n");
@@ -57,22 +58,27 @@ add_head (GString *xml, const BjMachineSpec *spec, BjAccelerator accelerator)
             "  <on_crash>destroy</on_crash>\n");
 }
 
+/* libvirt is told the whole chain, or it would read names from the files. */
 static void
-add_disks (GString *xml, const BjMachineSpec *spec, const char *disk)
+add_chain (GString *xml, const char *const *chain)
+{
+  guint depth = chain != NULL ? g_strv_length ((GStrv) chain) : 0;
+
+  for (guint i = 0; i < depth; i++)
+    add (xml, "      <backingStore type='file'>\n        <format type='qcow2'/>\n        <source file='%s'/>\n", chain[i]);
+  add (xml, "        <backingStore/>\n");
+  for (guint i = 0; i < depth; i++)
+    add (xml, "      </backingStore>\n");
+}
+
+static void
+add_disk (GString *xml, const BjDomainFiles *files)
 {
   add (xml, "    <disk type='file' device='disk'>\n"
             "      <driver name='qemu' type='qcow2' cache='unsafe' discard='unmap'/>\n"
-            "      <source file='%s'/>\n", disk);
-  if (spec->writable_base)
-    add (xml, "      <backingStore/>\n");
-  else
-    add (xml, "      <backingStore type='file'>\n        <format type='qcow2'/>\n        <source file='%s'/>\n"
-              "        <backingStore/>\n      </backingStore>\n", spec->base);
+            "      <source file='%s'/>\n", files->disk);
+  add_chain (xml, files->chain);
   add (xml, "      <target dev='vda' bus='virtio'/>\n    </disk>\n");
-  if (spec->data_disk != NULL)
-    add (xml, "    <disk type='file' device='disk'>\n      <driver name='qemu' type='raw'/>\n"
-              "      <source file='%s'/>\n      <target dev='vdb' bus='virtio'/>\n      <readonly/>\n    </disk>\n",
-         spec->data_disk);
 }
 
 static void
@@ -84,10 +90,10 @@ add_agent_channel (GString *xml, const char *run_dir, const char *indent)
 }
 
 static void
-add_devices (GString *xml, const BjMachineSpec *spec, const char *disk)
+add_devices (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files)
 {
   add (xml, "  <devices>\n    <emulator>" BJ_DOMAIN_EMULATOR "</emulator>\n");
-  add_disks (xml, spec, disk);
+  add_disk (xml, files);
   add (xml, "    <controller type='pci' index='0' model='pcie-root'/>\n");
   for (guint i = 1; i <= ROOT_PORTS; i++)
     add (xml, "    <controller type='pci' index='%u' model='pcie-root-port'/>\n", i);
@@ -100,29 +106,32 @@ add_devices (GString *xml, const BjMachineSpec *spec, const char *disk)
             "    <graphics type='dbus' p2p='yes'/>\n    <memballoon model='none'/>\n  </devices>\n");
 }
 
-/* libvirt cannot say ipv6=off, and with IPv6 slirp opens the host's loopback a second time, at fec0::2. */
+/* libvirt knows no memory that is a file of our choice. The later -machine wins over libvirt's own. */
 static void
-add_network (GString *xml, const BjMachineSpec *spec)
+add_ram (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files)
 {
-  add (xml, "  <qemu:commandline>\n    <qemu:arg value='-netdev'/>\n"
-            "    <qemu:arg value='user,id=net0,ipv6=off'/>\n    <qemu:arg value='-device'/>\n"
-            "    <qemu:arg value='virtio-net-pci,id=" BJ_DOMAIN_NIC ",netdev=net0,romfile=,bus=pcie.0,addr=0x10,"
-            "mac=52:54:00:be:%02x:%02x'/>\n  </qemu:commandline>\n",
-       spec->slot >> 8 & 0xff, spec->slot & 0xff);
+  add (xml, "  <qemu:commandline>\n");
+  if (files->incoming)
+    add (xml, "    <qemu:arg value='-incoming'/>\n    <qemu:arg value='defer'/>\n");
+  add (xml, "    <qemu:arg value='-object'/>\n"
+            "    <qemu:arg value='memory-backend-file,id=ram0,mem-path=%s,share=%s,size=%uM,"
+            "x-use-canonical-path-for-ramblock-id=off'/>\n"
+            "    <qemu:arg value='-machine'/>\n    <qemu:arg value='memory-backend=ram0'/>\n  </qemu:commandline>\n",
+       files->ram, files->ram_private ? "off" : "on", spec->memory_mib);
 }
 
 char *
-bj_domain_xml_build (const BjMachineSpec *spec, const char *disk, BjAccelerator accelerator)
+bj_domain_xml_build (const BjMachineSpec *spec, const BjDomainFiles *files, BjAccelerator accelerator)
 {
   GString *xml = g_string_new (NULL);
   guint uid = BJ_MACHINE_UID_BASE + spec->slot;
 
-  add_head (xml, spec, accelerator);
-  add_devices (xml, spec, disk);
+  add_head (xml, spec, files, accelerator);
+  add_devices (xml, spec, files);
   add (xml, "  <seclabel type='static' model='dac' relabel='no'>\n    <label>+%u:+%u</label>\n  </seclabel>\n", uid,
        uid);
-  if (spec->network)
-    add_network (xml, spec);
+  if (files->ram != NULL)
+    add_ram (xml, spec, files);
   add (xml, "</domain>\n");
   return g_string_free (xml, FALSE);
 }
@@ -144,5 +153,15 @@ bj_domain_xml_build_share (const char *socket)
   add (xml, "<filesystem type='mount'>\n  <driver type='virtiofs' queue='1024'/>\n  <source socket='%s'/>\n"
             "  <target dir='" BJ_DOMAIN_SHARE_TAG "'/>\n  <alias name='" BJ_DOMAIN_SHARE_ALIAS "'/>\n</filesystem>\n",
        socket);
+  return g_string_free (xml, FALSE);
+}
+
+char *
+bj_domain_xml_build_data_disk (const char *path)
+{
+  GString *xml = g_string_new (NULL);
+
+  add (xml, "<disk type='file' device='disk'>\n  <driver name='qemu' type='raw'/>\n  <source file='%s'/>\n"
+            "  <target dev='vdb' bus='virtio'/>\n  <readonly/>\n</disk>\n", path);
   return g_string_free (xml, FALSE);
 }

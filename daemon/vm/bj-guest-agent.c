@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-guest-private.h"
 
+#include "bj-json-bounded.h"
 #include "bj-libvirt.h"
 
 #include <libvirt/libvirt-qemu.h>
@@ -8,7 +9,6 @@
 
 #define CALL_SECONDS 10
 #define MAX_REPLY (5u << 20) /* characters of one JSON answer */
-#define MAX_NESTING 8        /* of it: the parser is recursive, the guest hostile */
 #define AWAY_LIMIT (10 * G_USEC_PER_SEC)
 #define AWAY_PAUSE_US 20000
 #define REVIVE_INTERVAL (30 * G_USEC_PER_SEC)
@@ -63,42 +63,14 @@ set_call_error (virDomainPtr domain, const char *command, GError **error)
   return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "The guest's agent refused %s", command);
 }
 
-static gboolean
-is_shallow (const char *json, gsize size)
-{
-  guint depth = 0;
-  gboolean in_string = FALSE;
-
-  for (gsize i = 0; i < size; i++)
-    {
-      if (in_string && json[i] == '\\')
-        i++;
-      else if (json[i] == '"')
-        in_string = !in_string;
-      else if (!in_string && (json[i] == '{' || json[i] == '['))
-        depth++;
-      else if (!in_string && (json[i] == '}' || json[i] == ']'))
-        depth--;
-      if (depth > MAX_NESTING)
-        return FALSE;
-    }
-  return TRUE;
-}
-
 static JsonNode *
 parse_reply (const char *reply, GError **error)
 {
-  gsize size = strlen (reply);
-  g_autoptr(JsonParser) parser = json_parser_new_immutable ();
-  JsonNode *root;
+  g_autoptr(JsonNode) root = bj_json_parse_bounded (reply, MAX_REPLY);
   JsonNode *result = NULL;
 
-  if (size <= MAX_REPLY && is_shallow (reply, size) && json_parser_load_from_data (parser, reply, (gssize) size, NULL))
-    {
-      root = json_parser_get_root (parser);
-      if (root != NULL && JSON_NODE_HOLDS_OBJECT (root))
-        result = json_object_get_member (json_node_get_object (root), "return");
-    }
+  if (root != NULL && JSON_NODE_HOLDS_OBJECT (root))
+    result = json_object_get_member (json_node_get_object (root), "return");
   if (result == NULL)
     {
       bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest agent's answer is malformed");

@@ -4,36 +4,17 @@
 #include "bj-domain-xml.h"
 #include "bj-engine-private.h"
 #include "bj-error.h"
+#include "bj-fd.h"
 #include "bj-guest-private.h"
-#include "bj-libvirt.h"
+#include "bj-machine-private.h"
+#include "bj-monitor.h"
 #include "bj-overlay.h"
 #include "bj-run-dir.h"
 #include "bj-screenshot.h"
-#include "bj-share.h"
 
-#include <errno.h>
-#include <libvirt/libvirt-qemu.h>
 #include <string.h>
 
 #define READY_POLL_US 20000
-#define SETUP_SECONDS 60
-#define MOUNT_SECONDS 30
-#define CLOCK_TRIES 3
-#define CLOCK_GOOD_US 400000
-#define PLUG_TRIES 100
-#define PLUG_PAUSE_US 100000
-
-struct _BjMachine
-{
-  GObject parent_instance;
-
-  BjEngine *engine;    /* (owned) */
-  BjMachineSpec *spec; /* (owned) */
-  BjGuest *guest;      /* (owned) */
-  GMutex lock;         /* guards the two below */
-  virDomainPtr domain; /* (owned) (nullable) */
-  BjShare *share;      /* (owned) (nullable): %NULL also for a share that an earlier daemon started */
-};
 
 G_DEFINE_FINAL_TYPE (BjMachine, bj_machine, G_TYPE_OBJECT)
 
@@ -51,6 +32,8 @@ bj_machine_spec_copy (const BjMachineSpec *spec)
   copy->hostname = g_strdup (spec->hostname);
   copy->resolvers = g_strdupv (spec->resolvers);
   copy->data_disk = g_strdup (spec->data_disk);
+  copy->template = spec->template != NULL ? bj_template_ref (spec->template) : NULL;
+  copy->ram = spec->ram != NULL ? bj_ram_ref (spec->ram) : NULL;
   return copy;
 }
 
@@ -66,6 +49,8 @@ bj_machine_spec_free (BjMachineSpec *spec)
   g_free (spec->hostname);
   g_strfreev (spec->resolvers);
   g_free (spec->data_disk);
+  g_clear_pointer (&spec->template, bj_template_unref);
+  g_clear_pointer (&spec->ram, bj_ram_unref);
   g_free (spec);
 }
 
@@ -118,8 +103,8 @@ bj_machine_get_guest (BjMachine *self)
   return self->guest;
 }
 
-static char *
-dup_path (BjMachine *self, const char *name)
+char *
+bj_machine_dup_path (BjMachine *self, const char *name)
 {
   return g_build_filename (self->spec->run_dir, name, NULL);
 }
@@ -127,7 +112,7 @@ dup_path (BjMachine *self, const char *name)
 static char *
 dup_disk (BjMachine *self)
 {
-  return self->spec->writable_base ? g_strdup (self->spec->base) : dup_path (self, "overlay.qcow2");
+  return self->spec->writable_base ? g_strdup (self->spec->base) : bj_machine_dup_path (self, "overlay.qcow2");
 }
 
 static char *
@@ -136,9 +121,8 @@ dup_name (BjMachine *self)
   return g_strconcat (BJ_DOMAIN_PREFIX, self->spec->id, NULL);
 }
 
-/* Returns: (transfer full): the domain, or %NULL with an error */
-static virDomainPtr
-ref_domain (BjMachine *self, GError **error)
+virDomainPtr
+bj_machine_ref_domain (BjMachine *self, GError **error)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
@@ -179,29 +163,103 @@ gboolean
 bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError **error)
 {
   const BjMachineSpec *spec = self->spec;
+  const char *base = spec->template != NULL ? bj_template_get_disk (spec->template) : spec->base;
   g_autofree char *disk = dup_disk (self);
 
   if (!check_spec (spec, error) || g_cancellable_set_error_if_cancelled (cancellable, error)
+      || (spec->template != NULL && !bj_template_is_unchanged (spec->template, error))
       || !bj_run_dir_create (spec->run_dir, bj_machine_get_uid (self), error))
     return FALSE;
-  return spec->writable_base || bj_overlay_create (disk, spec->base, bj_machine_get_uid (self), cancellable, error);
+  return spec->writable_base || bj_overlay_create (disk, base, bj_machine_get_uid (self), cancellable, error);
+}
+
+/* virtiofsd reads and writes the guest's memory, so with a share it cannot be QEMU's private view of the template's.
+ * Returns: (transfer full) (nullable): %NULL: QEMU makes its own, or @error is set */
+static BjRam *
+get_ram (BjMachine *self, GError **error)
+{
+  const BjMachineSpec *spec = self->spec;
+
+  if (spec->template == NULL)
+    return spec->ram != NULL ? bj_ram_ref (spec->ram) : NULL;
+  if (spec->share)
+    return bj_ram_copy (bj_template_get_ram (spec->template), error);
+  return bj_ram_ref (bj_template_get_ram (spec->template));
+}
+
+static virDomainPtr
+create_domain (BjMachine *self, const char *ram, GError **error)
+{
+  const BjMachineSpec *spec = self->spec;
+  const char *template_disk = spec->template != NULL ? bj_template_get_disk (spec->template) : NULL;
+  const char *chain[] = { template_disk != NULL ? template_disk : spec->base, template_disk != NULL ? spec->base : NULL,
+                          NULL };
+  virConnectPtr connection = bj_engine_get_connection (self->engine, error);
+  g_autofree char *disk = dup_disk (self);
+  const BjDomainFiles files = { .disk = disk, .chain = spec->writable_base ? NULL : chain, .ram = ram,
+                                .ram_private = spec->template != NULL && !spec->share,
+                                .incoming = spec->template != NULL };
+  g_autofree char *xml = bj_domain_xml_build (spec, &files, bj_engine_get_accelerator (self->engine));
+  virDomainPtr domain;
+
+  if (connection == NULL)
+    return NULL;
+  domain = virDomainCreateXML (connection, xml, VIR_DOMAIN_START_PAUSED);
+  if (domain == NULL)
+    bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Starting the machine %s", spec->id);
+  return domain;
+}
+
+static gboolean
+load_state (BjMachine *self, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
+  g_auto(BjFd) state = domain != NULL ? bj_template_open_state (self->spec->template, error) : -1;
+
+  if (state < 0)
+    return FALSE;
+  if (bj_monitor_load_state (domain, state, cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "Cloning the machine %s: ", self->spec->id);
+  return FALSE;
+}
+
+gboolean
+bj_machine_create (BjMachine *self, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+  g_autoptr(BjRam) ram = NULL;
+  g_autoptr(BjRamLoan) loan = NULL;
+  virDomainPtr domain;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+  ram = get_ram (self, &local);
+  if (ram != NULL)
+    loan = bj_ram_lend (ram, bj_machine_get_uid (self), &local);
+  if (local != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&local));
+      return FALSE;
+    }
+  domain = create_domain (self, loan != NULL ? bj_ram_loan_get_path (loan) : NULL, error);
+  if (domain == NULL)
+    return FALSE;
+  take_domain (self, domain);
+  return self->spec->template == NULL || load_state (self, cancellable, error);
+}
+
+gboolean
+bj_machine_run (BjMachine *self, GError **error)
+{
+  return (!self->spec->network || bj_machine_plug_nic (self, error))
+         && (self->spec->data_disk == NULL || bj_machine_plug_data_disk (self, error)) && bj_machine_resume (self, error);
 }
 
 gboolean
 bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error)
 {
-  virConnectPtr connection = bj_engine_get_connection (self->engine, error);
-  g_autofree char *disk = dup_disk (self);
-  g_autofree char *xml = bj_domain_xml_build (self->spec, disk, bj_engine_get_accelerator (self->engine));
-  virDomainPtr domain;
-
-  if (connection == NULL || g_cancellable_set_error_if_cancelled (cancellable, error))
-    return FALSE;
-  domain = virDomainCreateXML (connection, xml, 0);
-  if (domain == NULL)
-    return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Starting the machine %s", self->spec->id);
-  take_domain (self, domain);
-  return TRUE;
+  return bj_machine_create (self, cancellable, error) && bj_machine_run (self, error);
 }
 
 gboolean
@@ -223,7 +281,7 @@ bj_machine_adopt (BjMachine *self, GError **error)
 BjMachineState
 bj_machine_get_state (BjMachine *self)
 {
-  g_autoptr(virDomain) domain = ref_domain (self, NULL);
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, NULL);
   int state = VIR_DOMAIN_NOSTATE;
   int reason = 0;
 
@@ -259,164 +317,10 @@ bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancella
     }
 }
 
-/* $1 hostname, $2 machine-id, $3 resolv.conf or empty */
-static const char setup_script[] =
-    "set -e\n"
-    "echo \"$1\" >/etc/hostname\n"
-    "echo \"$1\" >/proc/sys/kernel/hostname\n"
-    "echo \"127.0.0.1 localhost $1\" >/etc/hosts\n"
-    "rm -f /etc/machine-id\n"
-    "echo \"$2\" >/etc/machine-id\n"
-    "if [ -n \"$3\" ]; then rm -f /etc/resolv.conf; echo \"$3\" >/etc/resolv.conf; fi\n";
-
-static char *
-build_resolv_conf (GStrv resolvers)
-{
-  g_autoptr(GString) text = g_string_new (NULL);
-
-  for (guint i = 0; resolvers != NULL && resolvers[i] != NULL; i++)
-    g_string_append_printf (text, "%snameserver %s", i > 0 ? "\n" : "", resolvers[i]);
-  return g_string_free (g_steal_pointer (&text), FALSE);
-}
-
-/* Runs a small script of ours; its failure is an error. */
-static gboolean
-run_script (BjMachine *self, const char *const *argv, guint timeout_s, const char *what, GCancellable *cancellable,
-            GError **error)
-{
-  const BjExec exec = { .argv = argv, .cwd = "/", .timeout_s = timeout_s, .cap = 4096 };
-  g_auto(BjExecResult) result = { 0 };
-  g_autofree char *raw = NULL;
-  g_autofree char *text = NULL;
-
-  if (!bj_guest_exec (self->guest, &exec, &result, cancellable, error))
-    {
-      g_prefix_error (error, "%s: ", what);
-      return FALSE;
-    }
-  if (result.exit == 0)
-    return TRUE;
-  raw = g_strndup (g_bytes_get_data (result.err, NULL), g_bytes_get_size (result.err));
-  text = bj_libvirt_clean_text (raw);
-  return bj_error_set (error, BJ_ERROR_FAILED, "%s failed in the guest%s: %s", what,
-                       result.timed_out ? " (timed out)" : "", text);
-}
-
-/* A hello sets the clock, late by what it takes to arrive; so it is said again while that is long. */
-static gboolean
-set_clock (BjMachine *self, GCancellable *cancellable, GError **error)
-{
-  for (guint i = 0; i < CLOCK_TRIES; i++)
-    {
-      gint64 start = g_get_monotonic_time ();
-
-      if (!bj_guest_hello (self->guest, cancellable, error))
-        return FALSE;
-      if (g_get_monotonic_time () - start < CLOCK_GOOD_US)
-        break;
-    }
-  return TRUE;
-}
-
-gboolean
-bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error)
-{
-  g_autofree char *resolv = build_resolv_conf (self->spec->resolvers);
-  g_autofree char *machine_id = g_uuid_string_random ();
-  const char *argv[] = { "/bin/sh", "-c", setup_script, "sh", self->spec->hostname, machine_id, resolv, NULL };
-  char *end = machine_id;
-
-  for (const char *c = machine_id; *c != '\0'; c++)
-    if (*c != '-')
-      *end++ = *c;
-  *end = '\0';
-  return run_script (self, argv, SETUP_SECONDS, "Setting up the machine", cancellable, error)
-         && set_clock (self, cancellable, error);
-}
-
-static gboolean
-attach_device (BjMachine *self, const char *xml, GError **error)
-{
-  g_autoptr(virDomain) domain = ref_domain (self, error);
-
-  if (domain == NULL)
-    return FALSE;
-  /* A share that was taken away a moment ago may still be on its way out: the guest has a say in that. */
-  for (guint i = 0; i < PLUG_TRIES; i++)
-    {
-      if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
-        return TRUE;
-      if (strstr (virGetLastErrorMessage (), "already") == NULL && strstr (virGetLastErrorMessage (), "uplicate") == NULL)
-        break;
-      g_usleep (PLUG_PAUSE_US);
-    }
-  return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Plugging the share into the machine %s", self->spec->id);
-}
-
-/* $1 mount point, $2 tag; the device may need a moment to appear */
-static const char mount_script[] =
-    "mkdir -p \"$1\" || exit 1\n"
-    "i=0\n"
-    "until mount -t virtiofs \"$2\" \"$1\" 2>/run/belljar/mount.err; do\n"
-    "  i=$((i+1)); [ $i -ge 100 ] && { cat /run/belljar/mount.err >&2; exit 1; }; sleep 0.05\n"
-    "done\n";
-
-static gboolean
-mount_share (BjMachine *self, const char *mount_point, GCancellable *cancellable, GError **error)
-{
-  const char *argv[] = { "/bin/sh", "-c", mount_script, "sh", mount_point, BJ_DOMAIN_SHARE_TAG, NULL };
-
-  return run_script (self, argv, MOUNT_SECONDS, "Mounting the share", cancellable, error);
-}
-
-gboolean
-bj_machine_attach_share (BjMachine *self, int dir_fd, uid_t uid, gid_t gid, const char *mount_point,
-                         GCancellable *cancellable, GError **error)
-{
-  g_autofree char *socket = dup_path (self, "virtiofsd.sock");
-  g_autofree char *log = dup_path (self, "virtiofsd.log");
-  g_autofree char *xml = bj_domain_xml_build_share (socket);
-  const BjShareSpec spec = { .dir_fd = dir_fd, .uid = uid, .gid = gid, .slot = self->spec->slot, .socket = socket,
-                             .log = log, .machine_uid = bj_machine_get_uid (self) };
-  BjShare *share;
-
-  if (!self->spec->share)
-    return bj_error_set (error, BJ_ERROR_INVALID, "The machine %s was made without shared memory", self->spec->id);
-  share = bj_share_start (&spec, cancellable, error);
-  if (share == NULL)
-    return FALSE;
-  g_mutex_lock (&self->lock);
-  g_clear_pointer (&self->share, bj_share_free);
-  self->share = share;
-  g_mutex_unlock (&self->lock);
-  if (attach_device (self, xml, error) && mount_share (self, mount_point, cancellable, error))
-    return TRUE;
-  bj_machine_detach_share (self, NULL);
-  return FALSE;
-}
-
-gboolean
-bj_machine_detach_share (BjMachine *self, GError **error)
-{
-  g_autofree char *socket = dup_path (self, "virtiofsd.sock");
-  g_autoptr(virDomain) domain = ref_domain (self, NULL);
-  BjShare *share;
-
-  g_mutex_lock (&self->lock);
-  share = g_steal_pointer (&self->share);
-  g_mutex_unlock (&self->lock);
-  /* Unplugging needs the guest's consent, so what counts is that the server ends: no request is served after that. */
-  if (!bj_share_stop (share, socket, error))
-    return FALSE;
-  if (domain != NULL && virDomainDetachDeviceAlias (domain, BJ_DOMAIN_SHARE_ALIAS, VIR_DOMAIN_AFFECT_LIVE) < 0)
-    g_debug ("Unplugging the share of %s: %s", self->spec->id, virGetLastErrorMessage ());
-  return TRUE;
-}
-
 gboolean
 bj_machine_pause (BjMachine *self, GError **error)
 {
-  g_autoptr(virDomain) domain = ref_domain (self, error);
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
 
   if (domain == NULL)
     return FALSE;
@@ -428,7 +332,7 @@ bj_machine_pause (BjMachine *self, GError **error)
 gboolean
 bj_machine_resume (BjMachine *self, GError **error)
 {
-  g_autoptr(virDomain) domain = ref_domain (self, error);
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
 
   if (domain == NULL)
     return FALSE;
@@ -438,29 +342,17 @@ bj_machine_resume (BjMachine *self, GError **error)
 }
 
 gboolean
-bj_machine_set_link (BjMachine *self, gboolean up, GError **error)
+bj_machine_save_state (BjMachine *self, int fd, GCancellable *cancellable, GError **error)
 {
-  g_autoptr(virDomain) domain = ref_domain (self, error);
-  g_autofree char *command = g_strdup_printf ("{\"execute\":\"set_link\",\"arguments\":{\"name\":\"" BJ_DOMAIN_NIC
-                                              "\",\"up\":%s}}", up ? "true" : "false");
-  char *reply = NULL;
-  gboolean ok;
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
 
-  if (domain == NULL)
-    return FALSE;
-  if (!self->spec->network)
-    return !up || bj_error_set (error, BJ_ERROR_INVALID, "The machine %s was made without a network", self->spec->id);
-  if (virDomainQemuMonitorCommand (domain, command, &reply, 0) < 0)
-    return bj_libvirt_set_error (error, BJ_ERROR_FAILED, "Switching the network of the machine %s", self->spec->id);
-  ok = strstr (reply, "\"error\"") == NULL;
-  free (reply);
-  return ok || bj_error_set (error, BJ_ERROR_FAILED, "QEMU did not switch the network of %s", self->spec->id);
+  return domain != NULL && bj_machine_pause (self, error) && bj_monitor_save_state (domain, fd, cancellable, error);
 }
 
 GBytes *
 bj_machine_screenshot (BjMachine *self, GError **error)
 {
-  g_autoptr(virDomain) domain = ref_domain (self, error);
+  g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
 
   return domain ? bj_screenshot_take (domain, error) : NULL;
 }
@@ -484,7 +376,7 @@ end_domain (BjMachine *self, GError **error)
 gboolean
 bj_machine_destroy (BjMachine *self, GError **error)
 {
-  g_autofree char *socket = dup_path (self, "virtiofsd.sock");
+  g_autofree char *socket = bj_machine_dup_path (self, "virtiofsd.sock");
   BjShare *share;
 
   g_mutex_lock (&self->lock);

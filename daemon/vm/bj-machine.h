@@ -3,6 +3,7 @@
 
 #include "bj-engine.h"
 #include "bj-guest.h"
+#include "bj-template.h"
 
 G_BEGIN_DECLS
 
@@ -30,6 +31,8 @@ typedef struct
   char *data_disk;  /* (nullable): raw file attached read-only as /dev/vdb (a tree's tar) */
   gboolean share;   /* whether a share will be attached (needs shared memory) */
   gboolean writable_base; /* no overlay: boot @base itself (smoke test of a fresh build) */
+  BjTemplate *template;   /* (owned) (nullable): start as a clone of it instead of booting */
+  BjRam *ram;             /* (owned) (nullable): boot with this memory (to become a template) */
 } BjMachineSpec;
 
 BjMachineSpec *bj_machine_spec_copy (const BjMachineSpec *spec);
@@ -48,25 +51,58 @@ BjMachine *bj_machine_new (BjEngine *engine, const BjMachineSpec *spec);
 
 /** bj_machine_prepare: Makes run_dir and the overlay. */
 gboolean bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError **error);
-/** bj_machine_start: Creates the domain and lets it run. */
+/**
+ * bj_machine_create:
+ *
+ * Creates the domain, paused: before its first instruction, or where its template stopped. The share can be attached now, and
+ * then bj_machine_run() lets it go. Without a share bj_machine_start() does both.
+ */
+gboolean bj_machine_create (BjMachine *self, GCancellable *cancellable, GError **error);
+/** bj_machine_run: Plugs network card and data disk, as the spec says, and lets the machine run. */
+gboolean bj_machine_run (BjMachine *self, GError **error);
 gboolean bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_wait_ready: Returns when the guest's agent echoed a nonce, or fails at the deadline. */
 gboolean bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancellable, GError **error);
-/** bj_machine_setup: Hostname, machine-id, resolv.conf in one exec, and the clock. */
-gboolean bj_machine_setup (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_adopt: Finds a live domain of this spec after a restart of the daemon. */
 gboolean bj_machine_adopt (BjMachine *self, GError **error);
+
+/* What a machine says of itself after its setup, and whether that proves it fresh. */
+typedef struct
+{
+  gint64 clock_us; /* how far its clock may be off ours, at most */
+  char *hostname;
+  char *machine_id;
+  char *mac;    /* "" without a network card */
+  char *random; /* 16 bytes of its random pool, in hexadecimal */
+  guint old_host_keys;
+} BjMachineFacts;
+
+void bj_machine_facts_clear (BjMachineFacts *facts);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjMachineFacts, bj_machine_facts_clear)
+
+/**
+ * bj_machine_setup:
+ * @mount_point: (nullable): where the guest mounts the attached share, for example /work/NAME
+ * @facts: (out) (optional)
+ *
+ * One call: clock, random pool, host name, machine-id, host keys, resolv.conf, network, share. Then proves that the machine is
+ * fresh, whatever it was cloned from: all of these must be its own. Otherwise fails.
+ */
+gboolean bj_machine_setup (BjMachine *self, const char *mount_point, BjMachineFacts *facts, GCancellable *cancellable,
+                           GError **error);
+/** bj_machine_mount_share: Mounts a share that was attached after the setup. */
+gboolean bj_machine_mount_share (BjMachine *self, const char *mount_point, GCancellable *cancellable, GError **error);
 
 /**
  * bj_machine_attach_share:
  * @dir_fd: the project's working folder
  * @uid: the project's owner: the guest's root is this uid on the host
- * @mount_point: where the guest mounts it, for example /work/NAME
  *
- * Starts virtiofsd in a user namespace of its own (never as real root unless the owner is root), plugs it in, mounts it.
+ * Starts virtiofsd in a user namespace of its own (never as real root unless the owner is root) and plugs it in, while the
+ * machine is paused or while it runs. The guest has yet to mount it.
  */
-gboolean bj_machine_attach_share (BjMachine *self, int dir_fd, uid_t uid, gid_t gid, const char *mount_point,
-                                  GCancellable *cancellable, GError **error);
+gboolean bj_machine_attach_share (BjMachine *self, int dir_fd, uid_t uid, gid_t gid, GCancellable *cancellable,
+                                  GError **error);
 /** bj_machine_detach_share: Takes the share away from outside, whatever the guest does. Works on a paused machine too. */
 gboolean bj_machine_detach_share (BjMachine *self, GError **error);
 
@@ -74,6 +110,13 @@ gboolean bj_machine_pause (BjMachine *self, GError **error);
 gboolean bj_machine_resume (BjMachine *self, GError **error);
 /** bj_machine_set_link: Plugs or unplugs the network cable. */
 gboolean bj_machine_set_link (BjMachine *self, gboolean up, GError **error);
+/**
+ * bj_machine_save_state:
+ * @fd: an empty file
+ *
+ * Pauses the machine for good and writes the state of its devices; its memory is the spec's and its disk the overlay.
+ */
+gboolean bj_machine_save_state (BjMachine *self, int fd, GCancellable *cancellable, GError **error);
 /** bj_machine_screenshot: Returns: (transfer full): a PNG file from the hypervisor, no agent needed */
 GBytes *bj_machine_screenshot (BjMachine *self, GError **error);
 /** bj_machine_destroy: Ends domain, virtiofsd, overlay, sockets, run_dir. Safe to repeat, also after a crash. */

@@ -104,7 +104,9 @@ test_share (void)
     return;
   path = make_folder (vm, &fd);
   start = vm_now ();
-  bj_machine_attach_share (vm->machine, fd, OWNER, OWNER, "/work/p", NULL, &error);
+  bj_machine_attach_share (vm->machine, fd, OWNER, OWNER, NULL, &error);
+  g_assert_no_error (error);
+  bj_machine_mount_share (vm->machine, "/work/p", NULL, &error);
   g_assert_no_error (error);
   vm_report ("attach share and mount", vm_now () - start);
   test_owners (vm, fd);
@@ -120,7 +122,9 @@ test_share (void)
   g_assert_cmpstr (text, ==, "gone");
 
   start = vm_now ();
-  bj_machine_attach_share (vm->machine, fd, OWNER, OWNER, "/work/q", NULL, &error);
+  bj_machine_attach_share (vm->machine, fd, OWNER, OWNER, NULL, &error);
+  g_assert_no_error (error);
+  bj_machine_mount_share (vm->machine, "/work/q", NULL, &error);
   g_assert_no_error (error);
   bj_machine_pause (vm->machine, &error);
   g_assert_no_error (error);

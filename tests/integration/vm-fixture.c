@@ -75,7 +75,7 @@ vm_boot (BjMachine *machine)
   vm_report ("start (createXML)", t2 - t1);
   vm_report ("start to ready", vm_now () - t1);
   t1 = vm_now ();
-  bj_machine_setup (machine, NULL, &error);
+  bj_machine_setup (machine, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   vm_report ("setup", vm_now () - t1);
 }

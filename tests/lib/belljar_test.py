@@ -190,6 +190,18 @@ def places():
     return '/var/tmp', f'/var/tmp/belljar-test-image-{os.getuid()}'
 
 
+def make_template(daemon):
+    """Lets a session make the image's template, so that no test waits for it: they are keyed by content, not by place."""
+    daemon.start()
+    path = daemon.manager().OpenSession('(a{sv})', {'network': GLib.Variant('s', 'none')})
+    session = path.rsplit('/', 1)[1]
+    wait_until(lambda: daemon.cli_json('show', session)[1]['state'] != 'starting', 'the first session to start', START_S * 10)
+    stopped = daemon.cli('stop', session)
+    daemon.end()
+    if not os.listdir(os.path.join(daemon.state_dir, 'templates')):
+        raise AssertionError(f'no template was made: {stopped.stderr}\n{daemon.log()}')
+
+
 def shared_image():
     """Builds the Debian image once a checkout. Returns the state folder that holds it."""
     _base, folder = places()
@@ -208,8 +220,10 @@ def shared_image():
                 raise AssertionError(f'the image could not be built: {ran.stderr}\n{daemon.log()}')
             daemon.end()
             os.makedirs(ready + '.new')
-            shutil.move(os.path.join(daemon.state_dir, 'images'), ready + '.new')
             shutil.copy2(os.path.join(daemon.state_dir, 'belljar.db'), ready + '.new')
+            make_template(daemon)
+            for name in ('images', 'templates'):
+                shutil.move(os.path.join(daemon.state_dir, name), ready + '.new')
             os.rename(ready + '.new', ready)
     return ready
 
@@ -277,7 +291,8 @@ class Daemon:
         source = shared_image()
         os.makedirs(self.state_dir, 0o711)
         shutil.copy2(os.path.join(source, 'belljar.db'), self.state_dir)
-        subprocess.run(['cp', '-al', os.path.join(source, 'images'), self.state_dir], check=True)
+        subprocess.run(['cp', '-al', os.path.join(source, 'images'), os.path.join(source, 'templates'), self.state_dir],
+                       check=True)
 
     def start(self):
         """Starts it (again) and waits until it serves."""

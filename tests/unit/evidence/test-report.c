@@ -33,6 +33,13 @@ build (JsonArray *records)
   return report;
 }
 
+static JsonObject *
+machine_record (const char *id)
+{
+  return bj_record_machine (&(BjMachineRecord) { .id = id, .start = "template", .clock_offset_s = 0.0123,
+                                                 .hostname = "belljar-demo", .machine_id = "0a", .mac = "", .random = "ff" });
+}
+
 static JsonArray *
 proved_records (void)
 {
@@ -41,6 +48,7 @@ proved_records (void)
   add (records, "seen", "session", session_record ("make test", "caller", "commit-old"));
   add (records, "seen", "timing", bj_record_timing ("ready", 7.123));
   add (records, "seen", "timing", bj_record_timing ("made-up", 1));
+  add (records, "seen", "machine", machine_record ("demo"));
   add (records, "seen", "command", command_record ("make test", 2));
   add (records, "seen", "background", bj_record_background ("start", 1, "sleep 100", -1, 0));
   add (records, "seen", "file", bj_record_file ("write", "write_file", "/work/demo/a", 12));
@@ -62,7 +70,7 @@ test_keys (void)
   static const char *const keys[] = { "outcome", "session", "project", "image", "accelerator", "isolation", "started",
                                       "finished", "duration_s", "model", "steps", "commands", "files_changed", "baseline",
                                       "tree", "commit", "published", "check", "summary", "question", "warnings", "timing",
-                                      "transcript", "limits", "error", "task", "network", "format" };
+                                      "transcript", "limits", "error", "task", "network", "format", "machines" };
   g_autoptr(JsonArray) records = proved_records ();
   g_autoptr(JsonObject) report = NULL;
 
@@ -87,6 +95,8 @@ test_canonical_parts (void)
   static const struct { const char *key, *expected; } parts[] = {
     { "image", "{\"digest\":\"sha256:1234\",\"name\":\"debian\",\"version\":3}" },
     { "timing", "{\"ready\":7.123}" },
+    { "machines", "[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\",\"mac\":\"\","
+                  "\"machine_id\":\"0a\",\"random\":\"ff\",\"start\":\"template\"}]" },
     { "summary", "{\"text\":\"Fixed it.\\nReally.\",\"truncated\":false,\"untrusted\":true}" },
     { "transcript", "{\"count\":15,\"head\":\"head\"}" },
   };
@@ -267,7 +277,7 @@ static void
 test_claims_are_no_facts (void)
 {
   static const char *const kinds[] = { "command", "background", "file", "timing", "tree", "commit", "check-run", "warning",
-                                       "limit", "error", "end", "session" };
+                                       "limit", "error", "end", "session", "machine" };
   g_autoptr(JsonArray) plain = json_array_new ();
   g_autoptr(JsonArray) records = json_array_new ();
   g_autoptr(JsonObject) plain_report = NULL;

@@ -5,9 +5,11 @@
 #include "bj-guest-request.h"
 #include "bj-libvirt.h"
 #include "bj-overlay.h"
+#include "bj-ram.h"
 #include "bj-run-dir.h"
 #include "bj-slots.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,34 +40,115 @@ assert_stored (const char *name, const char *xml)
   g_assert_cmpstr (xml, ==, expected);
 }
 
+#define OVERLAY "/s/sessions/abcd2345/run/overlay.qcow2"
+#define TEMPLATE_DISK "/s/templates/0123/disk.qcow2"
+
 static void
 test_xml (void)
 {
+  const char *over_base[] = { "/s/images/debian/1/disk.qcow2", NULL };
+  const char *over_template[] = { TEMPLATE_DISK, "/s/images/debian/1/disk.qcow2", NULL };
   BjMachineSpec verify = plain;
   BjMachineSpec build = plain;
-  BjMachineSpec hostile = plain;
-  g_autofree char *tcg = bj_domain_xml_build (&plain, "/s/sessions/abcd2345/run/overlay.qcow2", BJ_ACCELERATOR_TCG);
-  g_autofree char *kvm = NULL;
-  g_autofree char *smoke = NULL;
-  g_autofree char *escaped = NULL;
-  g_autofree char *share = bj_domain_xml_build_share ("/s/sessions/abcd2345/run/virtiofsd.sock");
-  g_autofree char *channel = bj_domain_xml_build_agent_channel (plain.run_dir);
+  BjMachineSpec network = plain;
 
-  assert_stored ("session-tcg.xml", tcg);
-  verify.network = verify.share = FALSE;
-  verify.data_disk = (char *) "/s/sessions/abcd2345/tree.tar";
-  kvm = bj_domain_xml_build (&verify, "/s/sessions/abcd2345/run/overlay.qcow2", BJ_ACCELERATOR_KVM);
-  assert_stored ("verification-kvm.xml", kvm);
+  verify.share = FALSE;
   build.writable_base = TRUE;
   build.kernel = build.initrd = build.cmdline = NULL;
-  smoke = bj_domain_xml_build (&build, build.base, BJ_ACCELERATOR_TCG);
-  assert_stored ("writable-base.xml", smoke);
+  network.network = FALSE;
+  {
+    const BjDomainFiles cold = { .disk = OVERLAY, .chain = over_base };
+    const BjDomainFiles base = { .disk = build.base };
+    const BjDomainFiles template = { .disk = OVERLAY, .chain = over_base, .ram = "/proc/7/fd/3" };
+    const BjDomainFiles clone = { .disk = OVERLAY, .chain = over_template, .ram = "/proc/7/fd/3", .ram_private = TRUE,
+                                  .incoming = TRUE };
+    g_autofree char *tcg = bj_domain_xml_build (&plain, &cold, BJ_ACCELERATOR_TCG);
+    g_autofree char *without_network = bj_domain_xml_build (&network, &cold, BJ_ACCELERATOR_TCG);
+    g_autofree char *kvm = bj_domain_xml_build (&verify, &cold, BJ_ACCELERATOR_KVM);
+    g_autofree char *smoke = bj_domain_xml_build (&build, &base, BJ_ACCELERATOR_TCG);
+    g_autofree char *made = bj_domain_xml_build (&verify, &template, BJ_ACCELERATOR_TCG);
+    g_autofree char *cloned = bj_domain_xml_build (&verify, &clone, BJ_ACCELERATOR_TCG);
+
+    assert_stored ("session-tcg.xml", tcg);
+    /* The card is plugged later: a template serves both. */
+    g_assert_cmpstr (without_network, ==, tcg);
+    assert_stored ("verification-kvm.xml", kvm);
+    assert_stored ("writable-base.xml", smoke);
+    assert_stored ("template.xml", made);
+    assert_stored ("clone.xml", cloned);
+  }
+}
+
+static void
+test_xml_parts (void)
+{
+  const BjDomainFiles files = { .disk = "/d" };
+  BjMachineSpec hostile = plain;
+  g_autofree char *share = bj_domain_xml_build_share ("/s/sessions/abcd2345/run/virtiofsd.sock");
+  g_autofree char *channel = bj_domain_xml_build_agent_channel (plain.run_dir);
+  g_autofree char *disk = bj_domain_xml_build_data_disk ("/s/sessions/abcd2345/tree.tar");
+  g_autofree char *escaped = NULL;
+
   assert_stored ("share.xml", share);
   assert_stored ("channel.xml", channel);
+  assert_stored ("data-disk.xml", disk);
   hostile.cmdline = (char *) "'/><evil a=\"&\"/>";
-  escaped = bj_domain_xml_build (&hostile, "/d", BJ_ACCELERATOR_TCG);
+  escaped = bj_domain_xml_build (&hostile, &files, BJ_ACCELERATOR_TCG);
   g_assert_null (strstr (escaped, "<evil"));
   g_assert_nonnull (strstr (escaped, "&lt;evil"));
+}
+
+/* What a guest's memory must do: keep its content over a file, have no zeros, and be nobody's to change once sealed. */
+static void
+test_ram (void)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *dir = g_dir_make_tmp ("bj-ram-XXXXXX", &error);
+  g_autofree char *path = g_build_filename (dir, "ram", NULL);
+  g_autofree char *digest = NULL;
+  g_autoptr(BjRam) ram = bj_ram_new (8, &error);
+  g_autoptr(BjRam) copy = NULL;
+  g_autoptr(BjRam) loaded = NULL;
+  g_autoptr(BjRamLoan) loan = NULL;
+  char byte = 0;
+  int fd;
+
+  g_assert_no_error (error);
+  loan = bj_ram_lend (ram, geteuid (), &error);
+  g_assert_no_error (error);
+  fd = open (bj_ram_loan_get_path (loan), O_RDWR | O_CLOEXEC);
+  g_assert_cmpint (fd, >=, 0);
+  g_assert_cmpint (pwrite (fd, "x", 1, 5 << 20), ==, 1);
+  g_assert_cmpint (pwrite (fd, "\0", 1, 2 << 20), ==, 1);
+  g_clear_pointer (&loan, bj_ram_loan_free);
+  g_assert_cmpuint (bj_ram_get_used (ram), ==, 2 * 4096);
+
+  digest = bj_ram_save (ram, path, NULL, &error);
+  g_assert_no_error (error);
+  copy = bj_ram_copy (ram, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (bj_ram_get_used (copy), ==, 4096);
+  loaded = bj_ram_load (path, 8, digest, NULL, &error);
+  g_assert_no_error (error);
+  loan = bj_ram_lend (loaded, geteuid (), &error);
+  close (fd);
+  fd = open (bj_ram_loan_get_path (loan), O_RDWR | O_CLOEXEC);
+  g_assert_cmpint (pread (fd, &byte, 1, 5 << 20), ==, 1);
+  g_assert_cmpint (byte, ==, 'x');
+  g_assert_cmpint (pwrite (fd, "y", 1, 0), ==, -1);
+  g_assert_cmpint (ftruncate (fd, 0), ==, -1);
+  close (fd);
+
+  g_assert_null (bj_ram_load (path, 4, digest, NULL, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_clear_error (&error);
+  fd = open (path, O_WRONLY | O_CLOEXEC);
+  g_assert_cmpint (pwrite (fd, "z", 1, 5 << 20), ==, 1);
+  close (fd);
+  g_assert_null (bj_ram_load (path, 8, digest, NULL, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_assert_cmpint (g_unlink (path), ==, 0);
+  g_assert_cmpint (g_rmdir (dir), ==, 0);
 }
 
 static void
@@ -219,6 +302,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/vm/xml", test_xml);
+  g_test_add_func ("/vm/xml-parts", test_xml_parts);
+  g_test_add_func ("/vm/ram", test_ram);
   g_test_add_func ("/vm/slots", test_slots);
   g_test_add_func ("/vm/run-dir", test_run_dir);
   g_test_add_func ("/vm/request", test_request);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-work.h"
+
+G_BEGIN_DECLS
+
+/* One of a session's machines, from nothing to ready for its first command. */
+typedef struct
+{
+  BjMachineSpec *spec; /* (owned) */
+  gboolean own;        /* the session's own machine: its phases are the report's */
+  GCancellable *cancellable;
+} BjBoot;
+
+/**
+ * bj_work_boot:
+ * @machine: (out) (transfer full) (nullable): also set when it fails after the machine was made: the caller destroys it
+ *
+ * A clone of the image's template, if there is one or one can be made; else, with a warning in the report, a cold boot. With
+ * spec->share the project's folder is plugged in and mounted. The facts of its freshness are recorded. Blocks.
+ */
+gboolean bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+#include "bj-machine.h"
+#include "bj-slots.h"
+
+G_BEGIN_DECLS
+
+/* The templates of one state folder: found, checked, made when there is none, made anew when something changed. Thread-safe. */
+typedef struct _BjTemplates BjTemplates;
+
+/** bj_templates_new: @dir: STATE/templates. Neither @engine nor @slots is owned. */
+BjTemplates *bj_templates_new (BjEngine *engine, BjSlots *slots, const char *dir);
+void bj_templates_free (BjTemplates *self);
+
+/**
+ * bj_templates_get:
+ * @spec: a machine that shall be a clone
+ *
+ * Blocks: a second when it has to be read, a boot when it has to be made. Whoever comes meanwhile waits for the same one. A
+ * template that cannot be made is not tried again for ten minutes.
+ *
+ * Returns: (transfer full): the template; without one the machine must be booted
+ */
+BjTemplate *bj_templates_get (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec,
+                              GCancellable *cancellable, GError **error);
+
+/**
+ * bj_templates_is_there:
+ *
+ * Whether bj_templates_get() would be quick: it was read before, or lies on disk.
+ */
+gboolean bj_templates_is_there (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec);
+
+/** bj_templates_clean: Removes what an interrupted capture left, and templates of images that are gone. Blocks. */
+void bj_templates_clean (BjTemplates *self, const char *const *image_digests);
+
+/** bj_templates_dup_failure: Returns: (transfer full) (nullable): why the last one could not be made; for doctor */
+char *bj_templates_dup_failure (BjTemplates *self);
+
+G_END_DECLS

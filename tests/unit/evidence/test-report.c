@@ -81,7 +81,7 @@ test_keys (void)
   g_assert_cmpuint (json_object_get_size (report), ==, G_N_ELEMENTS (keys));
   g_assert_cmpstr (bj_json_get_string (report, "outcome", ""), ==, "DONE");
   g_assert_cmpstr (bj_json_get_string (report, "started", ""), ==, "2025-11-29T21:00:00Z");
-  g_assert_cmpstr (bj_json_get_string (report, "finished", ""), ==, "2025-11-29T21:00:15Z");
+  g_assert_cmpstr (bj_json_get_string (report, "finished", ""), ==, "2025-11-29T21:00:16Z");
   g_assert_cmpint (bj_json_get_int (report, "steps", 0), ==, 3);
   g_assert_cmpstr (bj_json_get_string (report, "commit", ""), ==, "commit-new");
   g_assert_cmpstr (bj_json_get_string (report, "baseline", ""), ==, "commit-old");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 
+#include "bj-budget.h"
 #include "bj-config.h"
 #include "bj-engine.h"
 #include "bj-firewall.h"
@@ -10,6 +11,7 @@
 #include "bj-project-store.h"
 #include "bj-slots.h"
 #include "bj-store.h"
+#include "bj-teardown.h"
 #include "bj-templates.h"
 
 G_BEGIN_DECLS
@@ -27,6 +29,9 @@ typedef struct
   BjFirewall *firewall; /* (nullable): without privileges */
   BjImageStore *images;
   BjTemplates *templates;
+  BjBudget *budget;
+  BjTeardown *teardown;
+  struct _BjPool *pool; /* (nullable): while the world is being opened or closed */
   BjProjectStore *projects;
   BjGate *gate;
   GDBusObjectManagerServer *objects;

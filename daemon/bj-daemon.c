@@ -10,6 +10,7 @@
 #include "bj-fd.h"
 #include "bj-image-objects.h"
 #include "bj-manager-object.h"
+#include "bj-pool.h"
 #include "bj-project-objects.h"
 #include "bj-report.h"
 #include "bj-session-manager.h"
@@ -61,9 +62,13 @@ static void
 close_world (GTask *task, gpointer source, gpointer task_data, GCancellable *cancellable)
 {
   BjDaemon *self = task_data;
-  g_auto(GStrv) machines = bj_engine_list_machines (self->context.engine, NULL);
-  gboolean kept = machines != NULL && machines[0] != NULL;
+  g_auto(GStrv) machines = NULL;
+  gboolean kept;
 
+  g_clear_pointer (&self->context.pool, bj_pool_free);
+  bj_teardown_wait (self->context.teardown);
+  machines = bj_engine_list_machines (self->context.engine, NULL);
+  kept = machines != NULL && machines[0] != NULL;
   if (kept)
     g_message ("%u machines live on, and with them the firewall", g_strv_length (machines));
   else if (self->firewall_is_ours)
@@ -183,6 +188,8 @@ publish (BjDaemon *self, GError **error)
       g_prefix_error (error, "Loading the sessions: ");
       return FALSE;
     }
+  bj_pool_clean (context);
+  context->pool = bj_pool_new (context);
   self->images = bj_image_objects_new (context, self->sessions);
   self->projects = bj_project_objects_new (context, self->sessions);
   self->manager = bj_manager_object_new (context, self->sessions, key);
@@ -320,6 +327,8 @@ make_stores (BjDaemon *self)
   context->slots = bj_slots_new ();
   context->firewall = geteuid () == 0 ? bj_firewall_new () : NULL;
   context->images = bj_image_store_new (context->store, context->engine, image_dir, recipe_dirs, guest);
+  context->budget = bj_budget_new (context->config->memory_total_mib);
+  context->teardown = bj_teardown_new ();
   context->templates = bj_templates_new (context->engine, context->slots, template_dir);
   context->projects = bj_project_store_new (context->store, project_dir, helper);
 }
@@ -360,7 +369,9 @@ release (BjDaemon *self)
   g_clear_object (&self->context.objects);
   g_clear_object (&self->context.gate);
   g_clear_object (&self->context.projects);
+  g_clear_pointer (&self->context.teardown, bj_teardown_free);
   g_clear_pointer (&self->context.templates, bj_templates_free);
+  g_clear_pointer (&self->context.budget, bj_budget_free);
   g_clear_object (&self->context.images);
   g_clear_object (&self->context.firewall);
   g_clear_pointer (&self->context.slots, bj_slots_free);

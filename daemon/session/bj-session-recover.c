@@ -4,6 +4,8 @@
 #include "bj-session-recover.h"
 
 #include "bj-error.h"
+#include "bj-lease.h"
+#include "bj-machine-note.h"
 #include "bj-name.h"
 #include "bj-remove.h"
 #include "bj-work.h"
@@ -71,6 +73,40 @@ is_live (GPtrArray *rows, const char *name)
   return FALSE;
 }
 
+/* One from the pool has an id of its own: the sessions that live on say which they got. */
+static gboolean
+is_of_live_session (BjContext *context, GPtrArray *rows, const char *machine)
+{
+  if (!context->config->keep_sessions)
+    return FALSE;
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const BjSessionRow *row = g_ptr_array_index (rows, i);
+      g_autofree char *dir = g_build_filename (context->state_dir, "sessions", row->id, NULL);
+      g_autoptr(BjMachineSpec) spec = g_new0 (BjMachineSpec, 1);
+
+      if (*row->outcome != '\0')
+        continue;
+      spec->id = g_strdup (row->id);
+      bj_machine_note_apply (dir, spec);
+      if (g_str_equal (spec->id, machine))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Returns: (transfer full): where the machine with this id, of whatever kind, has its files */
+static char *
+dup_run_dir (BjContext *context, const char *id)
+{
+  g_autofree char *session = g_strndup (id, strcspn (id, "-"));
+  g_autofree char *suffix = g_strconcat ("run", strchr (id, '-') ? strchr (id, '-') : "", NULL);
+
+  if (g_str_has_prefix (id, BJ_POOL_PREFIX))
+    return g_build_filename (context->state_dir, "pool", id, NULL);
+  return g_build_filename (context->state_dir, "sessions", session, suffix, NULL);
+}
+
 /* Machines of ours that no live session has: verification machines, builds, sessions that were forgotten. */
 static void
 remove_orphan_machines (BjContext *context, GPtrArray *rows)
@@ -82,14 +118,12 @@ remove_orphan_machines (BjContext *context, GPtrArray *rows)
     g_warning ("Machines cannot be listed: %s", error->message);
   for (char **id = machines; id != NULL && *id != NULL; id++)
     {
-      g_autofree char *session = g_strndup (*id, strcspn (*id, "-"));
-      g_autofree char *suffix = g_strconcat ("run", strchr (*id, '-') ? strchr (*id, '-') : "", NULL);
       g_autoptr(BjMachine) machine = NULL;
       BjMachineSpec spec = { .id = *id };
 
-      if (is_live (rows, *id) && context->config->keep_sessions)
+      if (is_of_live_session (context, rows, *id))
         continue;
-      spec.run_dir = g_build_filename (context->state_dir, "sessions", session, suffix, NULL);
+      spec.run_dir = dup_run_dir (context, *id);
       machine = bj_machine_new (context->engine, &spec);
       g_message ("Removing the machine %s that an earlier belljard left behind", *id);
       if (!bj_machine_destroy (machine, &error))

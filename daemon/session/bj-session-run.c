@@ -8,6 +8,8 @@
 
 #include "bj-error.h"
 #include "bj-fd.h"
+#include "bj-lease.h"
+#include "bj-machine-note.h"
 #include "bj-record.h"
 #include "bj-remove.h"
 #include "bj-worker.h"
@@ -324,7 +326,8 @@ carry_on (BjWork *work, gboolean up, GError *failure)
     g_clear_error (&first);
   wrap_up (work, end, up, first == NULL ? &first : NULL);
   drop_empty_project (work);
-  bj_slots_release (work->context->slots, work->plan->slot);
+  if (!work->slot_is_leased)
+    bj_slots_release (work->context->slots, work->plan->slot);
   bj_remove_tree (folder, NULL);
   seal (work, end, first);
   bj_session_announce_over (work->session);
@@ -348,13 +351,29 @@ adopted_thread (GTask *task, gpointer source, gpointer data, GCancellable *cance
   g_task_return_boolean (task, TRUE);
 }
 
+/* Slot and memory of a machine that went on while nobody counted. One from the pool has a slot of its own. */
+static gboolean
+lease_adopted (BjWork *work, const BjMachineSpec *spec, GError **error)
+{
+  BjContext *context = work->context;
+
+  work->slot_is_leased = spec->slot == work->plan->slot;
+  if (!work->slot_is_leased && !bj_slots_reserve (context->slots, spec->slot))
+    return bj_error_set (error, BJ_ERROR_BUSY, "its machine's slot is taken");
+  bj_machine_on_gone (work->machine, (GDestroyNotify) bj_lease_free,
+                      bj_lease_adopt (context, spec->memory_mib, spec->slot));
+  return TRUE;
+}
+
 gboolean
 bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
 {
   g_autoptr(BjWork) work = work_new (session, gateway);
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
+  g_autofree char *dir = bj_session_dup_dir (session, NULL);
   g_autoptr(GTask) task = NULL;
 
+  bj_machine_note_apply (dir, spec);
   work->machine = bj_machine_new (work->context->engine, spec);
   if (!bj_machine_adopt (work->machine, error) || !bj_session_open_transcript (session, error))
     return FALSE;
@@ -365,6 +384,8 @@ bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
       if (work->baseline == NULL && *error != NULL)
         return FALSE;
     }
+  if (!lease_adopted (work, spec, error))
+    return FALSE;
   bj_session_set_machine (session, work->machine);
   bj_session_set_state (session, "running");
   bj_session_warn (session, "belljard was restarted; the machine went on meanwhile");
@@ -392,12 +413,15 @@ bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
   g_autoptr(GError) failure = NULL;
   g_autoptr(GError) head_error = NULL;
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
+  g_autofree char *dir = bj_session_dup_dir (session, NULL);
   g_autofree char *state = bj_session_dup_state (session);
   g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed", state);
 
   bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), message);
+  bj_machine_note_apply (dir, spec);
   work->machine = bj_machine_new (work->context->engine, spec);
   bj_work_end_machine (work);
+  bj_teardown_wait (work->context->teardown);
   if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
     g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, failure->message);
   g_clear_error (&failure);

@@ -5,7 +5,12 @@
 
 #include "bj-error.h"
 #include "bj-fd.h"
+#include "bj-lease.h"
+#include "bj-machine-note.h"
+#include "bj-pool.h"
 #include "bj-record.h"
+
+#include <errno.h>
 
 #define READY_MAX_S 180
 
@@ -30,82 +35,147 @@ attach_share (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **err
          && bj_machine_attach_share (machine, folder, row->owner_uid, row->owner_gid, boot->cancellable, error);
 }
 
+/* The tree's file is the daemon's until it is known which machine reads it. */
 static gboolean
-bring_up (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **error)
+hand_over_data_disk (const BjBoot *boot, BjMachine *machine, GError **error)
+{
+  const char *path = boot->spec->data_disk;
+  uid_t uid = bj_machine_get_uid (machine);
+
+  if (path == NULL || geteuid () != 0)
+    return TRUE;
+  return lchown (path, uid, uid) == 0 || bj_fd_set_io_error (error, errno, "Handing %s to the machine", path);
+}
+
+static gboolean
+note_machine (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **error)
+{
+  g_autofree char *dir = boot->own ? bj_session_dup_dir (work->session, NULL) : NULL;
+
+  return dir == NULL || bj_machine_note_write (dir, bj_machine_get_spec (machine), error);
+}
+
+static void
+record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMachineFacts *facts)
+{
+  const BjMachineRecord record = {
+    .id = bj_machine_get_id (machine),
+    .start = start,
+    .clock_offset_s = (double) facts->clock_us / G_USEC_PER_SEC,
+    .hostname = facts->hostname,
+    .machine_id = facts->machine_id,
+    .mac = facts->mac,
+    .random = facts->random,
+  };
+
+  bj_session_record (work->session, TRUE, "machine", bj_record_machine (&record));
+}
+
+/* From a machine that is paused to one that is ready for its first command. */
+static gboolean
+let_go (BjWork *work, const BjBoot *boot, BjMachine *machine, const char *start, gint64 *begun, GError **error)
 {
   const BjMachineSpec *spec = boot->spec;
   g_autofree char *mount_point = spec->share ? g_strconcat ("/work/", work->plan->project, NULL) : NULL;
   g_auto(BjMachineFacts) facts = { 0 };
+
+  if (!note_machine (work, boot, machine, error) || !hand_over_data_disk (boot, machine, error)
+      || (spec->share && !attach_share (work, boot, machine, error)) || !bj_machine_run (machine, error))
+    return FALSE;
+  if (!g_str_equal (start, "cold"))
+    note_time (work, boot, "clone", begun);
+  if (!bj_machine_wait_ready (machine, READY_MAX_S, boot->cancellable, error))
+    return FALSE;
+  note_time (work, boot, "ready", begun);
+  if (!bj_machine_setup (machine, mount_point, &facts, boot->cancellable, error))
+    return FALSE;
+  note_time (work, boot, "setup", begun);
+  record_machine (work, machine, start, &facts);
+  return TRUE;
+}
+
+static gboolean
+bring_up (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **error)
+{
   gint64 begun = g_get_monotonic_time ();
 
   if (!bj_machine_prepare (machine, boot->cancellable, error))
     return FALSE;
   note_time (work, boot, "overlay", &begun);
-  if (!bj_machine_create (machine, boot->cancellable, error)
-      || (spec->share && !attach_share (work, boot, machine, error)) || !bj_machine_run (machine, error))
-    return FALSE;
-  if (spec->template != NULL)
-    note_time (work, boot, "clone", &begun);
-  if (!bj_machine_wait_ready (machine, READY_MAX_S, boot->cancellable, error))
-    return FALSE;
-  note_time (work, boot, "ready", &begun);
-  if (!bj_machine_setup (machine, mount_point, &facts, boot->cancellable, error))
-    return FALSE;
-  note_time (work, boot, "setup", &begun);
-  bj_session_record (work->session, TRUE, "machine",
-                     bj_record_machine (&(BjMachineRecord) {
-                         .id = spec->id,
-                         .start = spec->template != NULL ? "template" : "cold",
-                         .clock_offset_s = (double) facts.clock_us / G_USEC_PER_SEC,
-                         .hostname = facts.hostname,
-                         .machine_id = facts.machine_id,
-                         .mac = facts.mac,
-                         .random = facts.random,
-                     }));
-  return TRUE;
+  return bj_machine_create (machine, boot->cancellable, error)
+         && let_go (work, boot, machine, boot->spec->template != NULL ? "template" : "cold", &begun, error);
 }
 
 /* Returns: (transfer full) (nullable) */
 static BjTemplate *
 get_template (BjWork *work, const BjBoot *boot)
 {
-  BjTemplates *templates = work->context->templates;
+  BjContext *context = work->context;
   const BjImage *image = work->plan->image;
   g_autoptr(GError) error = NULL;
   BjTemplate *template;
 
-  if (templates == NULL || image == NULL)
+  if (!context->config->templates || image == NULL)
     return NULL;
-  if (boot->own && !bj_templates_is_there (templates, image->digest, boot->spec))
+  if (boot->own && !bj_templates_is_there (context->templates, image->digest, boot->spec))
     bj_session_set_activity (work->session, "making the image's template, once");
-  template = bj_templates_get (templates, image->digest, boot->spec, boot->cancellable, &error);
+  template = bj_templates_get (context->templates, image->digest, boot->spec, boot->cancellable, &error);
   if (template == NULL && !g_cancellable_is_cancelled (boot->cancellable))
     bj_session_warn (work->session, "A machine was booted, not cloned: %s", error->message);
   return template;
 }
 
+/* Nothing else would help. */
 static gboolean
 is_over (const BjBoot *boot, const GError *error)
 {
   return g_cancellable_is_cancelled (boot->cancellable) || g_error_matches (error, BJ_ERROR, BJ_ERROR_NO_SPACE);
 }
 
-gboolean
-bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
+/* Returns whether there was one and it works; else what is left of it goes. */
+static gboolean
+boot_from_pool (BjWork *work, const BjBoot *boot, BjMachine **machine)
 {
+  BjContext *context = work->context;
+  const BjImage *image = work->plan->image;
+  gint64 begun = g_get_monotonic_time ();
+  g_autoptr(GError) error = NULL;
+
+  *machine = context->pool != NULL && image != NULL ? bj_pool_take (context->pool, image->digest, boot->spec) : NULL;
+  if (*machine == NULL)
+    return FALSE;
+  if (let_go (work, boot, *machine, "pool", &begun, &error))
+    return TRUE;
+  if (!is_over (boot, error))
+    bj_session_warn (work->session, "A machine of the pool did not work: %s", error->message);
+  bj_teardown_add (context->teardown, g_steal_pointer (machine));
+  return FALSE;
+}
+
+static void
+say_that_it_waits (guint used_mib, guint total_mib, gpointer user_data)
+{
+  BjWork *work = user_data;
+
+  bj_session_set_activity (work->session, "waiting for memory: machines have %u of %u MiB", used_mib, total_mib);
+}
+
+/* With a template first, without it when that fails. */
+static gboolean
+clone_or_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
+{
+  BjMachineSpec *spec = boot->spec;
   g_autoptr(GError) failure = NULL;
   g_autoptr(GError) leftover = NULL;
 
-  g_clear_pointer (&boot->spec->template, bj_template_unref);
-  boot->spec->template = get_template (work, boot);
+  g_clear_pointer (&spec->template, bj_template_unref);
+  spec->template = get_template (work, boot);
   if (boot->own)
     bj_session_set_activity (work->session, "starting the machine");
-  *machine = bj_machine_new (work->context->engine, boot->spec);
-  if (boot->spec->template == NULL || is_over (boot, NULL))
-    return bring_up (work, boot, *machine, error);
+  *machine = bj_machine_new (work->context->engine, spec);
   if (bring_up (work, boot, *machine, &failure))
     return TRUE;
-  if (is_over (boot, failure))
+  if (spec->template == NULL || is_over (boot, failure))
     {
       g_propagate_error (error, g_steal_pointer (&failure));
       return FALSE;
@@ -114,7 +184,28 @@ bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
   if (!bj_machine_destroy (*machine, &leftover))
     g_warning ("Session %s: a clone is not quite gone: %s", work->plan->id, leftover->message);
   g_clear_object (machine);
-  g_clear_pointer (&boot->spec->template, bj_template_unref);
-  *machine = bj_machine_new (work->context->engine, boot->spec);
+  g_clear_pointer (&spec->template, bj_template_unref);
+  *machine = bj_machine_new (work->context->engine, spec);
   return bring_up (work, boot, *machine, error);
+}
+
+gboolean
+bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
+{
+  BjLease *lease;
+  gboolean ok;
+
+  if (boot->own)
+    bj_session_set_activity (work->session, "starting the machine");
+  if (boot_from_pool (work, boot, machine))
+    return TRUE;
+  lease = bj_lease_take (work->context, boot->spec->memory_mib, boot->own ? (int) work->plan->slot : -1,
+                         say_that_it_waits, work, boot->cancellable, error);
+  if (lease == NULL)
+    return FALSE;
+  work->slot_is_leased |= boot->own;
+  boot->spec->slot = bj_lease_get_slot (lease);
+  ok = clone_or_boot (work, boot, machine, error);
+  bj_machine_on_gone (*machine, (GDestroyNotify) bj_lease_free, lease);
+  return ok;
 }

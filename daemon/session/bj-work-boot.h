@@ -15,10 +15,11 @@ typedef struct
 
 /**
  * bj_work_boot:
- * @machine: (out) (transfer full) (nullable): also set when it fails after the machine was made: the caller destroys it
+ * @machine: (out) (transfer full) (nullable): also set when it fails after the machine was made: the caller ends it
  *
- * A clone of the image's template, if there is one or one can be made; else, with a warning in the report, a cold boot. With
- * spec->share the project's folder is plugged in and mounted. The facts of its freshness are recorded. Blocks.
+ * One of the pool; else, when there is memory for it, a clone of the image's template; else, with a warning in the report, a
+ * cold boot. With spec->share the project's folder is plugged in and mounted. spec->data_disk is handed to the machine. The
+ * facts of its freshness are recorded. Slot and memory go back when the machine is gone. Blocks.
  */
 gboolean bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error);
 

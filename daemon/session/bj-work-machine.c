@@ -163,10 +163,11 @@ bj_work_end_machine (BjWork *work)
   g_autoptr(GError) error = NULL;
 
   bj_session_set_machine (work->session, NULL);
+  work->shared = FALSE;
   if (work->machine == NULL)
     return;
-  if (!bj_machine_destroy (work->machine, &error))
-    g_warning ("Session %s: its machine is not quite gone: %s", work->plan->id, error->message);
-  work->shared = FALSE;
-  g_clear_object (&work->machine);
+  /* Nothing it still does may take the time of the machines that check. */
+  if (bj_machine_get_state (work->machine) == BJ_MACHINE_STATE_RUNNING && !bj_machine_pause (work->machine, &error))
+    g_message ("Session %s: %s", work->plan->id, error->message);
+  bj_teardown_add (work->context->teardown, g_steal_pointer (&work->machine));
 }

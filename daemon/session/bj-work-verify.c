@@ -142,9 +142,9 @@ run_in_machine (BjCheckRun *run, BjExecResult *result, gboolean *setup_failed, G
   return run_check (run, result, error);
 }
 
-/* The tree as a tar archive that only the machine's uid can read; it becomes /dev/vdb. */
+/* The tree as a tar archive that only we can read, and then the machine; it becomes /dev/vdb. */
 static char *
-export_tree (BjCheckRun *run, uid_t uid, const char *suffix, GError **error)
+export_tree (BjCheckRun *run, const char *suffix, GError **error)
 {
   BjWork *work = run->work;
   g_autofree char *name = g_strconcat ("tree", suffix, ".tar", NULL);
@@ -158,19 +158,14 @@ export_tree (BjCheckRun *run, uid_t uid, const char *suffix, GError **error)
     }
   if (!bj_project_store_export_tar (work->context->projects, work->plan->project, run->tree, fd, run->cancellable, error))
     return NULL;
-  if (geteuid () == 0 && fchown (fd, uid, uid) < 0)
-    {
-      bj_fd_set_io_error (error, errno, "Handing %s to the machine", path);
-      return NULL;
-    }
   return g_steal_pointer (&path);
 }
 
 static gboolean
-boot_with_tree (BjCheckRun *run, const char *tar, const char *suffix, guint slot, GError **error)
+boot_with_tree (BjCheckRun *run, const char *tar, const char *suffix, GError **error)
 {
   BjWork *work = run->work;
-  g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, suffix, slot);
+  g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, suffix, 0);
   BjBoot boot = { .spec = spec, .cancellable = run->cancellable };
 
   spec->data_disk = g_strdup (tar);
@@ -204,29 +199,22 @@ run_fresh (BjWork *work, const char *where, const char *tree)
   BjCheckRun run = { .work = work, .where = where, .tree = tree, .cancellable = bj_session_get_hurry (work->session) };
   g_auto(BjExecResult) result = { 0 };
   g_autoptr(GError) failure = NULL;
-  g_autoptr(GError) leftover = NULL;
   g_autofree char *suffix = g_strdup_printf ("-%c", where[0]);
   g_autofree char *tar = NULL;
   gboolean setup_failed = FALSE;
-  int slot = bj_slots_take (work->context->slots);
 
   bj_session_set_activity (work->session, "checking in a fresh machine (%s)", where);
-  if (slot < 0)
-    bj_error_set (&failure, BJ_ERROR_LIMIT, "There is no free slot for another machine");
-  else if ((tar = export_tree (&run, geteuid () == 0 ? BJ_MACHINE_UID_BASE + (guint) slot : geteuid (), suffix, &failure)) != NULL
-           && boot_with_tree (&run, tar, suffix, (guint) slot, &failure))
+  tar = export_tree (&run, suffix, &failure);
+  if (tar != NULL && boot_with_tree (&run, tar, suffix, &failure))
     run_in_machine (&run, &result, &setup_failed, &failure);
   record_run (&run, &result, setup_failed, failure);
   if (failure != NULL)
     g_message ("Session %s: the %s check could not run: %s", work->plan->id, where, failure->message);
 
-  if (run.machine != NULL && !bj_machine_destroy (run.machine, &leftover))
-    g_warning ("Session %s: the machine of its %s check is not quite gone: %s", work->plan->id, where, leftover->message);
-  g_clear_object (&run.machine);
+  if (run.machine != NULL)
+    bj_teardown_add (work->context->teardown, g_steal_pointer (&run.machine));
   if (tar != NULL)
     unlink (tar);
-  if (slot >= 0)
-    bj_slots_release (work->context->slots, (guint) slot);
   return judge (&result, setup_failed, failure);
 }
 

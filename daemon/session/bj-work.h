@@ -17,6 +17,7 @@ typedef struct
 
   BjMachine *machine; /* (owned) (nullable): the session's own */
   gboolean shared;    /* the project's folder is plugged in */
+  gboolean slot_is_leased; /* the plan's slot goes back with the machine, not with the session */
   BjAgentPeer *agent; /* (owned) (nullable) */
 
   char *baseline;      /* (owned) (nullable): commit id */
@@ -52,7 +53,7 @@ void bj_work_record_begin (BjWork *work);
 gboolean bj_work_start_machine (BjWork *work, GError **error);
 /** bj_work_watch_machine: Gone? Out of disk space? Called now and then while the agent works. */
 void bj_work_watch_machine (BjWork *work);
-/** bj_work_end_machine: Destroys it. Safe to repeat. */
+/** bj_work_end_machine: Stops it and leaves its end to the teardown. Safe to repeat. */
 void bj_work_end_machine (BjWork *work);
 /** bj_work_make_spec: What every machine of this session has in common; @suffix: "" for its own machine, else of one of its checks. */
 BjMachineSpec *bj_work_make_spec (BjWork *work, const char *suffix, guint slot);

@@ -173,6 +173,12 @@ parse_boolean (const char *value, gboolean *answer)
 }
 
 static gboolean
+parse_switch (const BjKey *key, const char *value, gpointer field, GError **error)
+{
+  return parse_boolean (value, field) || bj_error_set (error, BJ_ERROR_INVALID, "“%s” is neither true nor false", value);
+}
+
+static gboolean
 parse_vision (const BjKey *key, const char *value, gpointer field, GError **error)
 {
   gboolean answer;
@@ -264,12 +270,14 @@ static const BjKey keys[] = {
   KEY ("engine", "accelerator", parse_accelerator, accelerator, 0, 0),
   KEY ("limits", "sessions", parse_number, sessions, 1, 256),
   KEY ("limits", "memory-mib", parse_number, memory_mib, 128, 1024 * 1024),
+  KEY ("limits", "memory-total-mib", parse_number, memory_total_mib, 0, 64 * 1024 * 1024),
   KEY ("limits", "cpus", parse_number, cpus, 1, 256),
   KEY ("limits", "steps", parse_number, steps, 1, 100000),
   KEY ("limits", "wall-clock", parse_duration, wall_clock_s, 10, 7 * DAY_S),
   KEY ("limits", "output-bytes", parse_size, output_bytes, 1024, 1024 * 1024),
   KEY ("limits", "idle", parse_duration, idle_s, 1, 7 * DAY_S),
   KEY ("limits", "park-after", parse_duration, park_after_s, 1, 365 * DAY_S),
+  KEY ("pool", "templates", parse_switch, templates, 0, 0),
   KEY ("pool", "size", parse_number, pool_size, 0, 64),
   KEY ("network", "resolvers", parse_resolvers, resolvers, 0, 0),
   KEY ("images", "default", parse_name, image_default, 0, 0),
@@ -296,6 +304,7 @@ new_with_defaults (void)
   config->steps = 200;
   config->wall_clock_s = 20 * 60;
   config->output_bytes = 64 * 1024;
+  config->templates = TRUE;
   config->idle_s = 10 * 60;
   config->park_after_s = 15 * 60;
   config->resolvers = g_strdupv ((char *[]) { "9.9.9.9", "149.112.112.112", NULL });

@@ -14,7 +14,9 @@ struct _BjMachine
   BjEngine *engine;    /* (owned) */
   BjMachineSpec *spec; /* (owned) */
   BjGuest *guest;      /* (owned) */
-  GMutex lock;         /* guards the two below */
+  GDestroyNotify gone; /* (nullable) */
+  gpointer gone_data;
+  GMutex lock; /* guards the two below */
   virDomainPtr domain; /* (owned) (nullable) */
   BjShare *share;      /* (owned) (nullable): %NULL also for a share that an earlier daemon started */
 };

@@ -55,10 +55,20 @@ bj_machine_spec_free (BjMachineSpec *spec)
 }
 
 static void
+announce_gone (BjMachine *self)
+{
+  GDestroyNotify gone = g_steal_pointer (&self->gone);
+
+  if (gone != NULL)
+    gone (self->gone_data);
+}
+
+static void
 bj_machine_finalize (GObject *object)
 {
   BjMachine *self = BJ_MACHINE (object);
 
+  announce_gone (self);
   bj_guest_unref (self->guest);
   g_clear_pointer (&self->domain, virDomainFree);
   g_clear_pointer (&self->share, bj_share_free);
@@ -95,6 +105,40 @@ uid_t
 bj_machine_get_uid (BjMachine *self)
 {
   return BJ_MACHINE_UID_BASE + self->spec->slot;
+}
+
+const char *
+bj_machine_get_id (BjMachine *self)
+{
+  return self->spec->id;
+}
+
+const BjMachineSpec *
+bj_machine_get_spec (BjMachine *self)
+{
+  return self->spec;
+}
+
+void
+bj_machine_on_gone (BjMachine *self, GDestroyNotify gone, gpointer user_data)
+{
+  announce_gone (self);
+  self->gone = gone;
+  self->gone_data = user_data;
+}
+
+void
+bj_machine_adapt (BjMachine *self, const BjMachineSpec *spec)
+{
+  g_return_if_fail (self->spec->memory_mib == spec->memory_mib && self->spec->cpus == spec->cpus);
+  g_return_if_fail (self->spec->share || !spec->share);
+  g_free (self->spec->hostname);
+  g_free (self->spec->data_disk);
+  g_strfreev (self->spec->resolvers);
+  self->spec->hostname = g_strdup (spec->hostname);
+  self->spec->data_disk = g_strdup (spec->data_disk);
+  self->spec->resolvers = g_strdupv (spec->resolvers);
+  self->spec->network = spec->network;
 }
 
 BjGuest *
@@ -346,6 +390,9 @@ bj_machine_save_state (BjMachine *self, int fd, GCancellable *cancellable, GErro
 {
   g_autoptr(virDomain) domain = bj_machine_ref_domain (self, error);
 
+  if (self->spec->template != NULL)
+    return bj_error_set (error, BJ_ERROR_INVALID, "The machine %s is a clone: a template is made of one that was booted",
+                         self->spec->id);
   return domain != NULL && bj_machine_pause (self, error) && bj_monitor_save_state (domain, fd, cancellable, error);
 }
 
@@ -385,5 +432,8 @@ bj_machine_destroy (BjMachine *self, GError **error)
   if (!bj_share_stop (share, socket, error) || !end_domain (self, error))
     return FALSE;
   bj_engine_forget_log (self->engine, self->spec->id);
-  return bj_run_dir_remove (self->spec->run_dir, error);
+  if (!bj_run_dir_remove (self->spec->run_dir, error))
+    return FALSE;
+  announce_gone (self);
+  return TRUE;
 }

@@ -122,7 +122,20 @@ GBytes *bj_machine_screenshot (BjMachine *self, GError **error);
 /** bj_machine_destroy: Ends domain, virtiofsd, overlay, sockets, run_dir. Safe to repeat, also after a crash. */
 gboolean bj_machine_destroy (BjMachine *self, GError **error);
 
+/**
+ * bj_machine_adapt:
+ * @spec: what somebody wants of a clone in stock
+ *
+ * Before bj_machine_run(): takes over host name, resolvers, network and data disk. What cannot change must be equal already.
+ */
+void bj_machine_adapt (BjMachine *self, const BjMachineSpec *spec);
+/** bj_machine_on_gone: @gone is called once, when nothing is left of it, or with the machine's own end. */
+void bj_machine_on_gone (BjMachine *self, GDestroyNotify gone, gpointer user_data);
+
 BjMachineState bj_machine_get_state (BjMachine *self);
+const char *bj_machine_get_id (BjMachine *self);
+/** bj_machine_get_spec: (transfer none) */
+const BjMachineSpec *bj_machine_get_spec (BjMachine *self);
 uid_t bj_machine_get_uid (BjMachine *self);
 /** bj_machine_get_guest: (transfer none) */
 BjGuest *bj_machine_get_guest (BjMachine *self);

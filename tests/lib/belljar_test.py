@@ -4,6 +4,7 @@ nothing is left behind."""
 import contextlib
 import ctypes
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -226,6 +227,22 @@ def shared_image():
                 shutil.move(os.path.join(daemon.state_dir, name), ready + '.new')
             os.rename(ready + '.new', ready)
     return ready
+
+
+def digest_file(path):
+    with open(path, 'rb') as file:
+        return hashlib.file_digest(file, 'sha256').hexdigest()
+
+
+def machines_of(state_dir):
+    """Pids of the QEMUs whose files are in this state folder."""
+    found = []
+    for path in glob.glob('/proc/[0-9]*/cmdline'):
+        with contextlib.suppress(OSError), open(path, 'rb') as file:
+            words = file.read().decode(errors='replace')
+            if 'qemu-system' in words.split('\0', 1)[0] and state_dir in words:
+                found.append(int(path.split('/')[2]))
+    return found
 
 
 def vm_image_folder(target):

@@ -48,7 +48,6 @@ proved_records (void)
   add (records, "seen", "session", session_record ("make test", "caller", "commit-old"));
   add (records, "seen", "timing", bj_record_timing ("ready", 7.123));
   add (records, "seen", "timing", bj_record_timing ("made-up", 1));
-  add (records, "seen", "machine", machine_record ("demo"));
   add (records, "seen", "command", command_record ("make test", 2));
   add (records, "seen", "background", bj_record_background ("start", 1, "sleep 100", -1, 0));
   add (records, "seen", "file", bj_record_file ("write", "write_file", "/work/demo/a", 12));
@@ -61,6 +60,7 @@ proved_records (void)
   add (records, "seen", "warning", bj_record_warning ("Something odd"));
   add (records, "seen", "commit", bj_record_commit ("commit-old", "tree-old", TRUE));
   add (records, "seen", "commit", bj_record_commit ("commit-new", "tree-new", FALSE));
+  add (records, "seen", "machine", machine_record ("demo"));
   return records;
 }
 
@@ -95,10 +95,8 @@ test_canonical_parts (void)
   static const struct { const char *key, *expected; } parts[] = {
     { "image", "{\"digest\":\"sha256:1234\",\"name\":\"debian\",\"version\":3}" },
     { "timing", "{\"ready\":7.123}" },
-    { "machines", "[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\",\"mac\":\"\","
-                  "\"machine_id\":\"0a\",\"random\":\"ff\",\"start\":\"template\"}]" },
     { "summary", "{\"text\":\"Fixed it.\\nReally.\",\"truncated\":false,\"untrusted\":true}" },
-    { "transcript", "{\"count\":15,\"head\":\"head\"}" },
+    { "transcript", "{\"count\":16,\"head\":\"head\"}" },
   };
   g_autoptr(JsonArray) records = proved_records ();
   g_autoptr(JsonObject) report = build (records);
@@ -118,6 +116,8 @@ test_canonical_parts (void)
   g_assert_nonnull (strstr (whole, "\"files_changed\":[{\"added\":12,\"path\":\"src/main.c\",\"path_encoded\":false,"
                                    "\"removed\":3,\"status\":\"modified\"}]"));
   g_assert_nonnull (strstr (whole, "\"warnings\":[\"Something odd\",\"A FIFO was left out: work/pipe\"]"));
+  g_assert_nonnull (strstr (whole, "\"machines\":[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\","
+                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"start\":\"template\"}]"));
   g_assert_nonnull (strstr (whole, "\"source\":\"caller\",\"verdict\":\"proved\",\"why\":[]"));
   g_assert_nonnull (strstr (whole, "\"outcome\":\"IN PROGRESS\""));
   g_assert_nonnull (strstr (whole, "\"finished\":null"));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Calls that no program of ours makes: too many at once, arguments that are nearly right."""
 import os
+import subprocess
 import unittest
 
 import belljar_test as bt
@@ -50,6 +51,20 @@ class OddCalls(unittest.TestCase):
                     Gio.DBusCallFlags.NONE, 30000, descriptors, None)
             self.assertIn('relative path', caught.exception.message)
         self.assertNotIn('assertion', self.daemon.log())
+
+
+@unittest.skipUnless(os.geteuid() == 0, 'the firewall is root\'s')
+class SharedFirewall(unittest.TestCase):
+    def has_table(self):
+        return subprocess.run(['nft', 'list', 'table', 'inet', 'belljar'], capture_output=True, check=False).returncode == 0
+
+    def test_table_outlives_another_daemon(self):
+        """Machines of one daemon keep their firewall when another daemon of the host ends."""
+        with bt.Daemon(image=None):
+            with bt.Daemon(image=None) as other:
+                self.assertTrue(self.has_table())
+                other.end()
+            self.assertTrue(self.has_table())
 
 
 if __name__ == '__main__':

@@ -3,11 +3,13 @@
 
 #include "bj-doctor.h"
 
+#include "bj-error.h"
 #include "bj-state-dir.h"
 
 #include <unistd.h>
 
 #define FREE_WANTED_MIB 5120
+#define UNDER_WAY_MAX 16
 #define ACTIONS "/usr/share/polkit-1/actions/org.belljar1.policy"
 
 struct _BjDoctor
@@ -17,11 +19,21 @@ struct _BjDoctor
   GVariantBuilder checks;
 };
 
-BjDoctor *
-bj_doctor_new (BjContext *context, BjSessionManager *sessions)
-{
-  BjDoctor *self = g_new0 (BjDoctor, 1);
+/* Each asks the model server: without a bound a flood of calls keeps the gateway from its sessions' turns. */
+static int under_way;
 
+BjDoctor *
+bj_doctor_new (BjContext *context, BjSessionManager *sessions, GError **error)
+{
+  BjDoctor *self;
+
+  if (g_atomic_int_add (&under_way, 1) >= UNDER_WAY_MAX)
+    {
+      g_atomic_int_add (&under_way, -1);
+      bj_error_set (error, BJ_ERROR_LIMIT, "%d callers ask the doctor already: ask again in a moment", UNDER_WAY_MAX);
+      return NULL;
+    }
+  self = g_new0 (BjDoctor, 1);
   self->context = context;
   self->sessions = g_object_ref (sessions);
   g_variant_builder_init (&self->checks, G_VARIANT_TYPE ("aa{sv}"));
@@ -34,6 +46,7 @@ bj_doctor_free (BjDoctor *self)
   g_variant_builder_clear (&self->checks);
   g_object_unref (self->sessions);
   g_free (self);
+  g_atomic_int_add (&under_way, -1);
 }
 
 static void

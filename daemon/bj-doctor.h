@@ -9,7 +9,8 @@ G_BEGIN_DECLS
 /* What Manager.Doctor looks at; every check that fails names its fix. */
 typedef struct _BjDoctor BjDoctor;
 
-BjDoctor *bj_doctor_new (BjContext *context, BjSessionManager *sessions);
+/** bj_doctor_new: Returns: (transfer full): or NULL with BJ_ERROR_LIMIT when too many are under way */
+BjDoctor *bj_doctor_new (BjContext *context, BjSessionManager *sessions, GError **error);
 void bj_doctor_free (BjDoctor *self);
 
 /** bj_doctor_run: In a worker. @data: a BjDoctor. @reply: (out): "(aa{sv})", floating. Always TRUE */

@@ -297,9 +297,13 @@ static gboolean
 on_doctor (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
 {
   BjManagerObject *self = user_data;
+  g_autoptr(GError) error = NULL;
+  BjDoctor *doctor = bj_doctor_new (self->context, self->sessions, &error);
 
-  bj_call_in_worker (invocation, bj_doctor_run, bj_doctor_new (self->context, self->sessions),
-                     (GDestroyNotify) bj_doctor_free);
+  if (doctor != NULL)
+    bj_call_in_worker (invocation, bj_doctor_run, doctor, (GDestroyNotify) bj_doctor_free);
+  else
+    bj_gate_return_error (invocation, error);
   return TRUE;
 }
 

@@ -147,7 +147,7 @@ check_path (GVariant *value, GError **error)
 {
   gsize length;
   const char *bytes = g_variant_get_fixed_array (value, &length, 1);
-  g_autofree char *path = g_strndup (bytes, length);
+  g_autofree char *path = g_strndup (length > 0 ? bytes : "", length); /* an empty array has no bytes at all */
   g_auto(GStrv) parts = g_strsplit (path, "/", -1);
 
   if (length > 0 && bytes[length - 1] == '\0')

@@ -10,19 +10,25 @@
 #include "bj-firewall-rules.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <json-glib/json-glib.h>
 #include <nftables/libnftables.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define TABLE "inet belljar"
 #define MESSAGE_MAX 300
+#define USERS_TRIES 100
+#define USERS_STEP_US 50000
 
 struct _BjFirewall
 {
   GObject parent_instance;
   GMutex work;      /* one transaction or proof at a time */
   gboolean no_fib;  /* (lock: work): the kernel has no fib expression */
+  BjFd users;       /* (lock: work): locked shared while this daemon needs the table, -1 before */
   GMutex state;     /* what follows; never held while blocking */
   gboolean active;
   gboolean proven;
@@ -212,6 +218,21 @@ prove_locked (BjFirewall *self, GError **error)
   return TRUE;
 }
 
+/* The table belongs to all daemons of this network; who holds the lock needs it. Without the file a daemon counts as alone. */
+static void
+join_users_locked (BjFirewall *self)
+{
+  g_autofree char *path = NULL;
+  struct stat network;
+
+  if (self->users >= 0 || stat ("/proc/self/ns/net", &network) != 0)
+    return;
+  path = g_strdup_printf ("/run/belljar-firewall-%" G_GUINT64_FORMAT ".lock", (guint64) network.st_ino);
+  self->users = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  for (guint i = 0; self->users >= 0 && flock (self->users, LOCK_SH | LOCK_NB) != 0 && i < USERS_TRIES; i++)
+    g_usleep (USERS_STEP_US); /* another one removes the table just now */
+}
+
 gboolean
 bj_firewall_prove (BjFirewall *self, GError **error)
 {
@@ -219,6 +240,7 @@ bj_firewall_prove (BjFirewall *self, GError **error)
   g_autoptr(GError) local_error = NULL;
   gboolean installed = FALSE;
 
+  join_users_locked (self);
   if (is_active (self) && !run_nft ("list table " TABLE, NULL, NULL))
     g_warning ("Somebody removed the firewall's table; it is installed again");
   installed = install_locked (self, &local_error);
@@ -241,8 +263,11 @@ bj_firewall_remove (BjFirewall *self)
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->work);
   g_autoptr(GError) error = NULL;
 
-  if (!run_nft ("table " TABLE "\ndelete table " TABLE "\n", NULL, &error))
+  if (self->users >= 0 && flock (self->users, LOCK_EX | LOCK_NB) != 0)
+    g_message ("The firewall's table stays: another belljard on this host needs it");
+  else if (!run_nft ("table " TABLE "\ndelete table " TABLE "\n", NULL, &error))
     g_message ("The firewall's table stays: %s", error->message);
+  bj_fd_clear (&self->users);
   set_state (self, FALSE, FALSE, "The firewall's table was removed");
 }
 
@@ -264,6 +289,7 @@ bj_firewall_finalize (GObject *object)
 {
   BjFirewall *self = BJ_FIREWALL (object);
 
+  bj_fd_clear (&self->users);
   g_mutex_clear (&self->work);
   g_mutex_clear (&self->state);
   g_free (self->reason);
@@ -279,6 +305,7 @@ bj_firewall_class_init (BjFirewallClass *class)
 static void
 bj_firewall_init (BjFirewall *self)
 {
+  self->users = -1;
   g_mutex_init (&self->work);
   g_mutex_init (&self->state);
   self->reason = g_strdup ("The firewall's table is not installed yet");

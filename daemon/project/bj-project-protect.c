@@ -15,7 +15,7 @@ static const char *const always[] = {
 static const struct
 {
   const char *tool;
-  const char *files[8];
+  const char *files[12];
 } tools[] = {
   { "make", { "Makefile", "GNUmakefile", "makefile" } },
   { "gmake", { "Makefile", "GNUmakefile", "makefile" } },
@@ -24,7 +24,11 @@ static const struct
   { "yarn", { "package.json" } },
   { "pnpm", { "package.json" } },
   { "node", { "package.json" } },
-  { "pytest", { "pytest.ini", ".pytest.ini", "setup.cfg", "pyproject.toml", "tox.ini", "**/conftest.py" } },
+  /* "python3 -m unittest" runs a unittest.py beside the code, if there is one. */
+  { "unittest", { "unittest.py", "unittest/**" } },
+  { "doctest", { "doctest.py", "doctest/**" } },
+  { "pytest", { "pytest.ini", ".pytest.ini", "setup.cfg", "pyproject.toml", "tox.ini", "**/conftest.py", "pytest.py", "pytest/**",
+                "_pytest/**" } },
   { "py.test", { "pytest.ini", ".pytest.ini", "setup.cfg", "pyproject.toml", "tox.ini", "**/conftest.py" } },
   { "tox", { "tox.ini", "setup.cfg", "pyproject.toml" } },
   { "meson", { "meson.build", "meson_options.txt" } },

@@ -23,7 +23,23 @@ ref_domain (BjGuest *self)
   return self->domain;
 }
 
-/* Says which layer failed. Call it right after libvirt did: it uses this thread's last error. */
+static gboolean
+set_state_error (int state, int reason, const char *text, GError **error)
+{
+  if (state == VIR_DOMAIN_NOSTATE || state == VIR_DOMAIN_SHUTOFF || state == VIR_DOMAIN_SHUTDOWN
+      || state == VIR_DOMAIN_CRASHED)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it was switched off or crashed");
+  if (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_IOERROR)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                         "The machine is stopped because the host's disk is full: make room and resume it");
+  if (state == VIR_DOMAIN_PAUSED)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is paused: resume it first");
+  return text == NULL
+         || bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                          "The machine runs, but the agent in the guest does not answer: %s", text);
+}
+
+/* Call it right after libvirt failed: it uses this thread's last error. */
 static gboolean
 set_unreachable (virDomainPtr domain, GError **error)
 {
@@ -32,16 +48,29 @@ set_unreachable (virDomainPtr domain, GError **error)
   int state = VIR_DOMAIN_NOSTATE;
   int reason = 0;
 
-  if (virDomainGetState (domain, &state, &reason, 0) < 0 || state == VIR_DOMAIN_SHUTOFF || state == VIR_DOMAIN_SHUTDOWN
-      || state == VIR_DOMAIN_CRASHED)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it was switched off or crashed");
-  if (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_IOERROR)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                         "The machine is stopped because the host's disk is full: make room and resume it");
-  if (state == VIR_DOMAIN_PAUSED)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is paused: resume it first");
-  return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                       "The machine runs, but the agent in the guest does not answer: %s", text);
+  if (virDomainGetState (domain, &state, &reason, 0) < 0)
+    state = VIR_DOMAIN_NOSTATE;
+  return set_state_error (state, reason, text, error);
+}
+
+gboolean
+bj_guest_set_unreachable (BjGuest *self, const char *text, GError **error)
+{
+  g_autoptr(virDomain) domain = ref_domain (self);
+  int state = VIR_DOMAIN_NOSTATE;
+  int reason = 0;
+
+  if (domain == NULL)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it is not started");
+  if (virDomainGetState (domain, &state, &reason, 0) < 0)
+    state = VIR_DOMAIN_NOSTATE;
+  return set_state_error (state, reason, text, error);
+}
+
+gboolean
+bj_guest_check_running (BjGuest *self, GError **error)
+{
+  return bj_guest_set_unreachable (self, NULL, error);
 }
 
 /* The agent is well and refuses: its text is the guest's. */
@@ -153,7 +182,7 @@ call_patiently (BjGuest *self, const char *command, JsonObject *arguments, GErro
       if (result != NULL)
         return result;
       if (!g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) || away > AWAY_LIMIT
-          || !bj_guest_is_running (self))
+          || bj_lane_is_open (self->lanes[BJ_GUEST_CONTROL]) || !bj_guest_is_running (self))
         {
           g_propagate_error (error, g_steal_pointer (&local));
           return NULL;
@@ -274,26 +303,6 @@ bj_guest_agent_open (BjGuest *self, const char *path, const char *mode, gint64 *
   json_object_set_string_member (arguments, "mode", mode);
   result = call_patiently (self, "guest-file-open", arguments, error);
   return result != NULL && take_int (JSON_NODE_HOLDS_VALUE (result) ? result : NULL, handle, error);
-}
-
-GBytes *
-bj_guest_agent_read (BjGuest *self, gint64 handle, gsize size, GError **error)
-{
-  JsonObject *arguments = json_object_new ();
-  g_autoptr(JsonNode) result = NULL;
-  GBytes *bytes;
-
-  json_object_set_int_member (arguments, "handle", handle);
-  json_object_set_int_member (arguments, "count", (gint64) size);
-  result = call (self, "guest-file-read", arguments, error);
-  if (result == NULL)
-    return NULL;
-  bytes = take_base64 (result, "buf-b64");
-  if (g_bytes_get_size (bytes) <= size)
-    return bytes;
-  g_bytes_unref (bytes);
-  bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest agent's answer is malformed");
-  return NULL;
 }
 
 gboolean

@@ -5,9 +5,10 @@
 
 /*
  * What belljard and /usr/lib/belljar/run say to each other: over a lane (bj-lane-protocol.h), or, when that does not answer,
- * the guest agent calls the program through guest-exec as `run MODE [FILE]`. Its standard input (or FILE, which it removes) starts with a request: magic, length, then that many bytes of
- * "key=value\0" records; whatever follows is the command's standard input. On standard output it prints one answer:
- * BjRunAnswer and the four pieces of output it announces. Both sides are little-endian x86-64 or say so by failing.
+ * the guest agent calls the program through guest-exec as `run MODE [FILE]`. Its standard input (or FILE, which it removes)
+ * starts with a request: magic, length, then that many bytes of "key=value\0" records; whatever follows is the command's
+ * standard input. On standard output it prints one answer: BjRunAnswer and the four pieces of output it announces. Both
+ * sides are little-endian x86-64 or say so by failing.
  *
  * Modes: hello (echoes "nonce", sets the clock to "clock" µs), exec, stream, start, poll, send, kill, read and write a
  * regular file ("exit" is an errno), stop ("pid": ends a run that is still going on), setup (makes the machine its own;

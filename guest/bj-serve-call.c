@@ -37,8 +37,7 @@ run_mode (const char *mode, pid_t server, const int ends[1 + BJ_SERVE_STREAMS])
   if (syscall (SYS_close_range, next, ~0u, 0u) < 0)
     for (int fd = (int) next; fd < 4096; fd++)
       close (fd);
-  for (int i = 1; i <= SIGSYS; i++)
-    signal (i, SIG_DFL);
+  signal (SIGPIPE, SIG_DFL);
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
   _exit (bj_mode_run (mode));

@@ -2,6 +2,7 @@
 #include "bj-serve.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ has_name (const char *folder, const char *name)
   return strcmp (text, name) == 0;
 }
 
-/* Without udev: it starts later. */
+/* Without udev: it starts later. Returns -1 if there is no such port, -2 if somebody else holds it. */
 static int
 try_ports (const char *name, char *folder, size_t size)
 {
@@ -40,7 +41,7 @@ try_ports (const char *name, char *folder, size_t size)
   struct dirent *entry;
   int fd = -1;
 
-  while (dir != NULL && fd < 0 && (entry = readdir (dir)) != NULL)
+  while (dir != NULL && fd == -1 && (entry = readdir (dir)) != NULL)
     {
       char path[64];
 
@@ -49,6 +50,8 @@ try_ports (const char *name, char *folder, size_t size)
         continue;
       snprintf (path, sizeof path, "/dev/%.32s", entry->d_name);
       fd = open (path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+      if (fd < 0 && errno == EBUSY)
+        fd = -2;
     }
   if (dir != NULL)
     closedir (dir);
@@ -66,7 +69,7 @@ bj_serve_open_port (const char *name, char *folder, size_t size)
   if (events < 0 || bind (events, (const struct sockaddr *) &kernel, sizeof kernel) < 0)
     return -1;
   /* An event that is lost because there were too many makes recv fail, and us look. */
-  while ((fd = try_ports (name, folder, size)) < 0)
+  while ((fd = try_ports (name, folder, size)) == -1)
     do
       {
         ssize_t n = recv (events, message, sizeof message - 1, 0);

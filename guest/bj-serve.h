@@ -54,7 +54,10 @@ void bj_serve_call_drop (BjServeCall *self);
 /* The next frame this call has to send, payload behind the head. False: none now. After DONE the slot is free. */
 bool bj_serve_call_next (BjServeCall *self, BjLaneHead *head, uint8_t *payload);
 
-/* Finds and opens a port by its name, waiting for the kernel to announce it. Fills folder (its place in /sys). */
+/*
+ * Finds and opens a port by its name, waiting for the kernel to announce it. Fills folder (its place in /sys). Negative: it
+ * cannot be had now; nothing announces when it can.
+ */
 int bj_serve_open_port (const char *name, char *folder, size_t size);
 
 /* Serves the port of that name, for ever; "-": standard input, until its end. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-guest-private.h"
 
+#include "bj-domain-xml.h"
 #include "bj-json-bounded.h"
 #include "bj-libvirt.h"
 
@@ -366,17 +367,32 @@ bj_guest_is_running (BjGuest *self)
 }
 
 static gboolean
-may_revive (BjGuest *self)
+may_revive (BjGuest *self, gboolean known, gint64 *revived)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   gint64 now = g_get_monotonic_time ();
 
-  if (!self->answered)
+  if (!known || (*revived != 0 && now - *revived < REVIVE_INTERVAL))
     return FALSE;
-  if (self->revived != 0 && now - self->revived < REVIVE_INTERVAL)
-    return FALSE;
-  self->revived = now;
+  *revived = now;
   return TRUE;
+}
+
+static gboolean
+plug_anew (BjGuest *self, virDomainPtr domain, BjDomainChannel channel)
+{
+  g_autofree char *xml = bj_domain_xml_build_channel (self->run_dir, channel);
+
+  if (virDomainDetachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
+    return FALSE;
+  /* The guest confirms the unplugging; libvirt then knows the channel no more and takes a new one. */
+  for (int i = 0; i < 50; i++)
+    {
+      g_usleep (100000);
+      if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
+        return TRUE;
+    }
+  return FALSE;
 }
 
 gboolean
@@ -384,17 +400,29 @@ bj_guest_revive (BjGuest *self)
 {
   g_autoptr(virDomain) domain = ref_domain (self);
 
-  if (domain == NULL || virDomainIsActive (domain) != 1 || !may_revive (self))
+  if (domain == NULL || virDomainIsActive (domain) != 1 || !may_revive (self, self->answered, &self->revived))
     return FALSE;
   g_message ("The guest agent of %s does not answer: plugging its channel anew", virDomainGetName (domain));
-  if (virDomainDetachDeviceFlags (domain, self->channel_xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
+  return plug_anew (self, domain, BJ_DOMAIN_CHANNEL_AGENT);
+}
+
+/* A server that was stopped does not notice that its port goes; but the agent can have it started anew. */
+gboolean
+bj_guest_revive_lanes (BjGuest *self)
+{
+  const char *argv[] = { "/usr/bin/systemctl", "--no-block", "restart", "belljar-lane@control.service",
+                         "belljar-lane@bulk.service", NULL };
+  g_autoptr(virDomain) domain = ref_domain (self);
+  g_autoptr(GError) error = NULL;
+  gint64 pid;
+
+  if (domain == NULL || virDomainIsActive (domain) != 1
+      || !may_revive (self, self->lanes_known, &self->lanes_revived))
     return FALSE;
-  /* The guest confirms the unplugging; libvirt then knows the channel no more and takes a new one. */
-  for (int i = 0; i < 50; i++)
-    {
-      g_usleep (100000);
-      if (virDomainAttachDeviceFlags (domain, self->channel_xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
-        return TRUE;
-    }
-  return FALSE;
+  g_message ("The server in the guest %s does not answer: plugging its channels anew", virDomainGetName (domain));
+  plug_anew (self, domain, BJ_DOMAIN_CHANNEL_CONTROL);
+  plug_anew (self, domain, BJ_DOMAIN_CHANNEL_BULK);
+  if (!bj_guest_agent_exec (self, argv, NULL, &pid, &error))
+    g_message ("Nor does the agent: %s", error->message);
+  return TRUE;
 }

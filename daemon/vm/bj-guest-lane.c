@@ -15,6 +15,21 @@ is_agent_only (BjGuest *self)
   return self->agent_only;
 }
 
+static void
+note_lane (BjGuest *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  self->lanes_known = TRUE;
+  self->agent_only = FALSE;
+}
+
+static gboolean
+wait_open (BjLane *lane, GCancellable *cancellable)
+{
+  return bj_lane_wait_open (lane, g_get_monotonic_time () + LANE_WAIT, cancellable);
+}
+
 /* Rather the other lane than none. */
 static BjLane *
 choose_lane (BjGuest *self, gboolean much, GCancellable *cancellable)
@@ -28,7 +43,10 @@ choose_lane (BjGuest *self, gboolean much, GCancellable *cancellable)
     return other;
   if (is_agent_only (self))
     return NULL;
-  return bj_lane_wait_open (wanted, g_get_monotonic_time () + LANE_WAIT, cancellable) ? wanted : NULL;
+  if (wait_open (wanted, cancellable)
+      || (!g_cancellable_is_cancelled (cancellable) && bj_guest_revive_lanes (self) && wait_open (wanted, cancellable)))
+    return wanted;
+  return NULL;
 }
 
 gboolean
@@ -43,6 +61,7 @@ bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes
   self->call = lane != NULL ? bj_lane_begin (lane, mode, request, streaming) : NULL;
   if (self->call == NULL)
     return FALSE;
+  note_lane (guest);
   self->guest = bj_guest_ref (guest);
   return TRUE;
 }

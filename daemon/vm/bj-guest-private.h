@@ -24,11 +24,13 @@ struct _BjGuest
 {
   gatomicrefcount ref_count;
   BjLane *lanes[BJ_GUEST_LANES]; /* (owned) */
-  char *channel_xml;   /* (owned): the agent's channel, to unplug and plug it */
-  GMutex lock;         /* guards the four below */
+  char *run_dir;       /* (owned): where the channels' sockets are */
+  GMutex lock;         /* guards the six below */
   virDomainPtr domain; /* (owned) (nullable): %NULL before start and after the end */
   gint64 revived;      /* monotonic time of the last attempt */
   gboolean answered;   /* the agent ever did: it is not still booting */
+  gint64 lanes_revived;
+  gboolean lanes_known; /* a call went over one: this guest has them */
   gboolean agent_only; /* the agent answered and the lanes did not: nobody waits for them any more */
   GMutex calls;        /* one agent call at a time; none takes longer than its timeout */
 };
@@ -74,6 +76,8 @@ gboolean bj_guest_is_running (BjGuest *self);
  * Returns: whether it did
  */
 gboolean bj_guest_revive (BjGuest *self);
+/** bj_guest_revive_lanes: Likewise the lanes' channels, and through the agent the servers in the guest. */
+gboolean bj_guest_revive_lanes (BjGuest *self);
 
 /* One call over a lane (bj-guest-lane.c). */
 typedef struct

@@ -22,7 +22,7 @@ bj_guest_new (const char *run_dir)
   BjGuest *self = g_new0 (BjGuest, 1);
 
   g_atomic_ref_count_init (&self->ref_count);
-  self->channel_xml = bj_domain_xml_build_channel (run_dir, BJ_DOMAIN_CHANNEL_AGENT);
+  self->run_dir = g_strdup (run_dir);
   for (int i = 0; i < BJ_GUEST_LANES; i++)
     {
       g_autofree char *socket = bj_domain_xml_dup_socket (run_dir, channels[i]);
@@ -51,7 +51,7 @@ bj_guest_unref (BjGuest *self)
     bj_lane_free (self->lanes[i]);
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->calls);
-  g_free (self->channel_xml);
+  g_free (self->run_dir);
   g_free (self);
 }
 
@@ -65,7 +65,7 @@ take_domain (BjGuest *self, virDomainPtr domain)
   if (domain != NULL)
     virDomainRef (domain);
   self->domain = domain;
-  self->revived = 0;
+  self->revived = self->lanes_revived = 0;
   self->agent_only = FALSE;
 }
 
@@ -94,14 +94,14 @@ bj_poll_result_clear (BjPollResult *result)
   g_clear_pointer (&result->output, g_bytes_unref);
 }
 
-/* A guest that can be reached, but not over a lane, is one of an image that has no server for it, or whose died. */
+/* A guest that can be reached, but never over a lane, is one of an image that has no server for it. */
 static void
 note_ways (BjGuest *self)
 {
   gboolean open = bj_lane_is_open (self->lanes[BJ_GUEST_CONTROL]);
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
-  self->agent_only = !open;
+  self->agent_only = !open && !self->lanes_known;
 }
 
 gboolean

@@ -56,18 +56,13 @@ test_killed (void)
   g_assert_true (wait_open (vm->guest, BJ_GUEST_CONTROL));
 }
 
-/* Both are stopped: the agent steps in. */
+/* Both are stopped, and the agent has them started anew. */
 static void
 test_stopped (void)
 {
   VmFixture *vm = vm_get_image () ? vm_get () : NULL;
-  const char *argv[] = { "/bin/sh", "-c", "printf text; printf other >&2", NULL };
-  const BjExec exec = { .argv = argv, .timeout_s = 60 };
-  g_auto(BjExecResult) result = { 0 };
   g_autoptr(GError) error = NULL;
-  char buffer[16];
   double start = vm_now ();
-  int fds[2];
 
   if (vm == NULL)
     return;
@@ -76,18 +71,46 @@ test_stopped (void)
   g_assert_error (error, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
   g_test_message ("%s", error->message);
   vm_report ("noticed a stopped server", vm_now () - start);
-  g_clear_error (&error);
   /* What was greeted is found to be silent when it is asked next. */
   while (bj_lane_is_open (vm->guest->lanes[BJ_GUEST_BULK]))
     try_sh (vm->guest, "true", NULL);
+  start = vm_now ();
+  g_free (vm_sh_ok (vm->guest, "true"));
+  vm_report ("a command after that", vm_now () - start);
+  g_assert_true (wait_open (vm->guest, BJ_GUEST_CONTROL));
+  g_assert_true (wait_open (vm->guest, BJ_GUEST_BULK));
+}
+
+/* There is no server at all: the agent steps in, and streams come at the end. */
+static void
+test_absent (void)
+{
+  VmFixture *vm = vm_get_image () ? vm_get () : NULL;
+  const char *argv[] = { "/bin/sh", "-c", "printf text; printf other >&2", NULL };
+  const char *long_argv[] = { "head", "-c", "2000000", "/dev/zero", NULL };
+  BjExec exec = { .argv = argv, .timeout_s = 60 };
+  g_auto(BjExecResult) result = { 0 };
+  g_auto(BjExecResult) cut = { 0 };
+  g_autoptr(GError) error = NULL;
+  char buffer[16];
+  int fds[2];
+
+  if (vm == NULL)
+    return;
+  g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --runtime --now belljar-lane@bulk belljar-lane@control; sleep 9",
+                          NULL));
   g_assert_cmpint (pipe2 (fds, O_CLOEXEC), ==, 0);
   bj_guest_exec_stream (vm->guest, &exec, -1, fds[1], -1, &result, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (read (fds[0], buffer, sizeof buffer), ==, 4);
   g_assert_cmpuint (result.err_total, ==, 5);
+  exec.argv = long_argv;
+  g_assert_false (bj_guest_exec_stream (vm->guest, &exec, -1, fds[1], -1, &cut, NULL, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
   close (fds[0]);
   close (fds[1]);
-  g_free (vm_sh_ok (vm->guest, "systemctl kill -s CONT --kill-who=main belljar-lane@bulk belljar-lane@control"));
+  g_free (vm_sh_ok (vm->guest, "systemctl unmask --quiet --runtime belljar-lane@bulk belljar-lane@control; "
+                               "systemctl start --no-block belljar-lane@bulk belljar-lane@control"));
   g_assert_true (wait_open (vm->guest, BJ_GUEST_CONTROL));
   g_assert_true (wait_open (vm->guest, BJ_GUEST_BULK));
 }
@@ -284,5 +307,6 @@ vm_add_lane_tests (void)
   g_test_add_func ("/vm/lane/adopt", test_adopt);
   g_test_add_func ("/vm/lane/killed", test_killed);
   g_test_add_func ("/vm/lane/stopped", test_stopped);
+  g_test_add_func ("/vm/lane/absent", test_absent);
   g_test_add_func ("/vm/lane/flood", test_flood);
 }

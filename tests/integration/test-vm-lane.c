@@ -97,7 +97,8 @@ test_absent (void)
 
   if (vm == NULL)
     return;
-  g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --runtime --now belljar-lane@bulk belljar-lane@control; sleep 9",
+  g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --runtime --now belljar-lane@bulk "
+                                     "belljar-lane@control; sleep 9",
                           NULL));
   g_assert_cmpint (pipe2 (fds, O_CLOEXEC), ==, 0);
   bj_guest_exec_stream (vm->guest, &exec, -1, fds[1], -1, &result, NULL, &error);

@@ -29,7 +29,7 @@
 #define BJ_RUN_RING (1u << 20)        /* output of a background command that waits for poll */
 #define BJ_RUN_POLL_MAX (256u << 10)  /* bytes that one poll returns */
 #define BJ_RUN_DAY 86400u             /* the longest timeout, seconds */
-#define BJ_RUN_STREAM_OUT 3 /* mode stream: where the command's output goes */
+#define BJ_RUN_STREAM_OUT 3           /* mode stream: where the command's output goes */
 #define BJ_RUN_STREAM_ERR 4
 #define BJ_RUN_IDS 1024u              /* background commands of one guest */
 

@@ -214,7 +214,7 @@ look_at_clock (BjLane *self, gboolean paused)
     {
       if (now >= self->greeted + self->patience)
         {
-          if (has_read_all (self))
+          if (!paused && has_read_all (self))
             say_hello (self, TRUE);
           self->greeted = now;
           self->patience = MIN (2 * self->patience, HELLO_LAST);
@@ -239,10 +239,22 @@ look_at_clock (BjLane *self, gboolean paused)
   return next < 0 ? -1 : (int) (MAX (next - now, 0) / MSEC) + 1;
 }
 
+/* A machine that is paused is silent without fault, and what is said to it piles up. */
+static gboolean
+is_excused (BjLane *self)
+{
+  gboolean due;
+
+  g_mutex_lock (&self->lock);
+  due = self->pinged != 0 || (!self->open && g_get_monotonic_time () >= self->greeted + self->patience);
+  g_mutex_unlock (&self->lock);
+  return due && self->is_paused (self->data);
+}
+
 static void
 work (BjLane *self)
 {
-  gboolean paused = self->pinged != 0 && self->is_paused (self->data);
+  gboolean paused = is_excused (self);
   struct pollfd fds[2] = { { self->wake, POLLIN, 0 }, { self->fd, 0, 0 } };
   guint64 count;
   int timeout;

@@ -66,6 +66,7 @@ test_stopped (void)
 
   if (vm == NULL)
     return;
+  g_assert_true (wait_open (vm->guest, BJ_GUEST_BULK));
   g_assert_false (try_sh (vm->guest, "systemctl kill -s STOP --kill-who=main belljar-lane@bulk belljar-lane@control; sleep 1",
                           &error));
   g_assert_error (error, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
@@ -97,8 +98,9 @@ test_absent (void)
 
   if (vm == NULL)
     return;
-  g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --runtime --now belljar-lane@bulk "
-                                     "belljar-lane@control; sleep 9",
+  g_assert_true (wait_open (vm->guest, BJ_GUEST_CONTROL));
+  g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --now belljar-lane@bulk "
+                                     "belljar-lane@control; sleep 100",
                           NULL));
   g_assert_cmpint (pipe2 (fds, O_CLOEXEC), ==, 0);
   bj_guest_exec_stream (vm->guest, &exec, -1, fds[1], -1, &result, NULL, &error);
@@ -110,7 +112,7 @@ test_absent (void)
   g_assert_error (error, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
   close (fds[0]);
   close (fds[1]);
-  g_free (vm_sh_ok (vm->guest, "systemctl unmask --quiet --runtime belljar-lane@bulk belljar-lane@control; "
+  g_free (vm_sh_ok (vm->guest, "systemctl unmask --quiet belljar-lane@bulk belljar-lane@control; "
                                "systemctl start --no-block belljar-lane@bulk belljar-lane@control"));
   g_assert_true (wait_open (vm->guest, BJ_GUEST_CONTROL));
   g_assert_true (wait_open (vm->guest, BJ_GUEST_BULK));

@@ -104,13 +104,15 @@ enter_folder (const BjRequest *request, const struct passwd *user)
     fail (126, "cannot enter the folder", "/");
 }
 
+/* Signals that somebody may have left ignored; what is caught is reset by the kernel. */
 static void
 reset_signals (void)
 {
+  static const int ignored[] = { SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD };
   sigset_t none;
 
-  for (int i = 1; i <= SIGSYS; i++)
-    signal (i, SIG_DFL);
+  for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+    signal (ignored[i], SIG_DFL);
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
 }

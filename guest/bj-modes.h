@@ -25,6 +25,9 @@ int bj_mode_setup (const BjRequest *request);
 /* Sets the clock to the host's, µs since 1970; 0 leaves it. */
 void bj_set_clock (uint64_t host_us);
 
+/* Reads a request from standard input and runs the mode of that name. Returns its exit code. */
+int bj_mode_run (const char *name);
+
 void bj_reply_init (BjReply *self);
 /* Prints it to standard output. Returns 0, or 1 if that fails: an exit code. */
 int bj_reply_print (BjReply *self);

@@ -67,7 +67,6 @@ take_record (BjRequest *self, const char *key, const char *value)
   } texts[] = {
     { "cwd", &self->cwd },
     { "user", &self->user },
-    { "spool", &self->spool },
     { "dir", &self->dir },
     { "nonce", &self->nonce },
     { "path", &self->path },

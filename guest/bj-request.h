@@ -13,7 +13,6 @@ typedef struct
   char **env;       /* NULL-terminated, NAME=VALUE */
   const char *cwd;  /* or NULL: the user's home */
   const char *user; /* or NULL: whoever runs this */
-  const char *spool;
   const char *dir;
   const char *nonce;
   const char *path;

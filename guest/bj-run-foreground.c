@@ -66,38 +66,21 @@ bj_mode_exec (const BjRequest *request)
   return bj_reply_print (&reply);
 }
 
-static int
-open_acknowledgements (const char *spool)
-{
-  char path[256];
-  int fd;
-
-  if (snprintf (path, sizeof path, "%s.ack", spool) >= (int) sizeof path)
-    return -1;
-  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd >= 0)
-    unlink (path);
-  return fd;
-}
-
 int
 bj_mode_stream (const BjRequest *request)
 {
-  BjSpool out;
-  BjSpool err;
+  BjPipe out;
+  BjPipe err;
   BjSha256 sha256;
   BjReply reply;
   BjSupervisor supervisor = { .out = { .sink = &out.sink, .sha256 = &sha256 }, .err = { .sink = &err.sink } };
-  int ack;
 
   bj_sha256_init (&sha256);
-  ack = request->spool != NULL ? open_acknowledgements (request->spool) : -1;
-  if (ack < 0 || !bj_spool_open (&out, request->spool, ".out", ack, false)
-      || !bj_spool_open (&err, request->spool, ".err", ack, true) || !run (&supervisor, request))
+  if (!bj_pipe_init (&out, BJ_RUN_STREAM_OUT) || !bj_pipe_init (&err, BJ_RUN_STREAM_ERR) || !run (&supervisor, request))
     return 1;
+  close (BJ_RUN_STREAM_OUT);
+  close (BJ_RUN_STREAM_ERR);
   bj_reply_init (&reply);
   fill (&reply, &supervisor, &sha256);
-  if (out.lost || err.lost)
-    reply.answer.flags |= BJ_RUN_LOST;
   return bj_reply_print (&reply);
 }

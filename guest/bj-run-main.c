@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-modes.h"
+#include "bj-serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,6 +107,23 @@ static const struct
   { "setup", bj_mode_setup },
 };
 
+int
+bj_mode_run (const char *name)
+{
+  BjRequest *request = bj_request_read (0);
+
+  if (request == NULL)
+    {
+      fputs ("belljar: malformed request\n", stderr);
+      return 2;
+    }
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+    if (strcmp (name, modes[i].name) == 0)
+      return modes[i].run (request);
+  fputs ("belljar: unknown mode\n", stderr);
+  return 2;
+}
+
 static bool
 use_request_file (const char *path)
 {
@@ -117,22 +135,12 @@ use_request_file (const char *path)
 int
 main (int argc, char **argv)
 {
-  BjRequest *request;
-
+  if (argc == 3 && strcmp (argv[1], "serve") == 0)
+    return bj_serve (argv[2]);
   if (argc < 2 || argc > 3 || (argc == 3 && !use_request_file (argv[2])))
     {
-      fputs ("usage: run MODE [REQUEST-FILE] (belljard calls this; see bj-run-protocol.h)\n", stderr);
+      fputs ("usage: run MODE [REQUEST-FILE] | run serve PORT (see bj-run-protocol.h, bj-lane-protocol.h)\n", stderr);
       return 2;
     }
-  request = bj_request_read (0);
-  if (request == NULL)
-    {
-      fputs ("belljar: malformed request\n", stderr);
-      return 2;
-    }
-  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-    if (strcmp (argv[1], modes[i].name) == 0)
-      return modes[i].run (request);
-  fputs ("belljar: unknown mode\n", stderr);
-  return 2;
+  return bj_mode_run (argv[1]);
 }

@@ -4,16 +4,18 @@
 #include <stdint.h>
 
 /*
- * What belljard and /usr/lib/belljar/run say to each other. The program is called through guest-exec as `run MODE [FILE]`.
- * Its standard input (or FILE, which it removes) starts with a request: magic, length, then that many bytes of
- * "key=value\0" records; whatever follows is the command's standard input. On standard output it prints one answer:
- * BjRunAnswer and the four pieces of output it announces. Both sides are little-endian x86-64 or say so by failing.
+ * What belljard and /usr/lib/belljar/run say to each other: over a lane (bj-lane-protocol.h), or, when that does not answer,
+ * the guest agent calls the program through guest-exec as `run MODE [FILE]`. Its standard input (or FILE, which it removes)
+ * starts with a request: magic, length, then that many bytes of "key=value\0" records; whatever follows is the command's
+ * standard input. On standard output it prints one answer: BjRunAnswer and the four pieces of output it announces. Both
+ * sides are little-endian x86-64 or say so by failing.
  *
  * Modes: hello (echoes "nonce", sets the clock to "clock" µs), exec, stream, start, poll, send, kill, read and write a
  * regular file ("exit" is an errno), stop ("pid": ends a run that is still going on), setup (makes the machine its own;
- * "exit" is 0 and the output "fact=value\n" lines, or the error output says what failed).
- * Keys: argv env (repeated), cwd user timeout cap nnp input spool dir id wait nonce clock pid path offset mode append; of
- * setup: hostname machine-id resolv entropy nic device mount tag.
+ * "exit" is 0 and the output "fact=value\n" lines, or the error output says what failed). In mode stream, which needs a lane,
+ * the command's output goes to the file descriptors below as it comes.
+ * Keys: argv env (repeated), cwd user timeout cap nnp input dir id wait nonce clock pid path offset mode append; of setup:
+ * hostname machine-id resolv entropy nic device mount tag.
  */
 #define BJ_RUN_PROGRAM "/usr/lib/belljar/run"
 #define BJ_RUN_DIR "/run/belljar"
@@ -26,8 +28,9 @@
 #define BJ_RUN_KEEP_MAX (1u << 20)    /* bytes kept of a stream, head and tail together */
 #define BJ_RUN_RING (1u << 20)        /* output of a background command that waits for poll */
 #define BJ_RUN_POLL_MAX (256u << 10)  /* bytes that one poll returns */
-#define BJ_RUN_WINDOW (8u << 20)      /* bytes of a stream that wait for the host, in tmpfs */
 #define BJ_RUN_DAY 86400u             /* the longest timeout, seconds */
+#define BJ_RUN_STREAM_OUT 3           /* mode stream: where the command's output goes */
+#define BJ_RUN_STREAM_ERR 4
 #define BJ_RUN_IDS 1024u              /* background commands of one guest */
 
 enum
@@ -36,15 +39,7 @@ enum
   BJ_RUN_RUNNING = 1u << 1, /* poll: the command still runs */
   BJ_RUN_UNKNOWN = 1u << 2, /* no such background command (or no room for another) */
   BJ_RUN_STOPPED = 1u << 3, /* ended because the host said so */
-  BJ_RUN_LOST = 1u << 4,    /* output was lost: the guest's /run is full */
 };
-
-/* In stream mode the host appends these to SPOOL.ack; the last one counts. UINT64_MAX: nobody reads any more. */
-typedef struct
-{
-  uint64_t out;
-  uint64_t err;
-} BjRunAck;
 
 typedef struct
 {

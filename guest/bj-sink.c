@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK (64u << 10)
@@ -62,7 +61,7 @@ bj_keep_init (BjKeep *self, size_t cap)
 
   if (memory == MAP_FAILED)
     return false;
-  *self = (BjKeep) { .sink = { keep_room, keep_put, NULL }, .head = memory, .head_size = cap / 2,
+  *self = (BjKeep) { .sink = { keep_room, keep_put, NULL, NULL, -1 }, .head = memory, .head_size = cap / 2,
                      .tail = memory + cap / 2, .tail_size = cap - cap / 2 };
   return true;
 }
@@ -99,88 +98,73 @@ bj_keep_finish_tail (BjKeep *self)
   return self->tail;
 }
 
-/* Spool */
+/* Pipe */
 
 static void
-read_acknowledgement (BjSpool *self)
+pipe_flush (BjPipe *self)
 {
-  BjRunAck ack;
-  struct stat info;
-  uint64_t acked;
-
-  if (fstat (self->ack_fd, &info) < 0 || info.st_size < (off_t) sizeof ack
-      || pread (self->ack_fd, &ack, sizeof ack, (info.st_size / (off_t) sizeof ack - 1) * (off_t) sizeof ack)
-           != sizeof ack)
-    return;
-  acked = self->second ? ack.err : ack.out;
-  if (acked > self->acked && (acked <= self->written || acked == UINT64_MAX))
-    self->acked = acked;
-}
-
-static void
-give_back (BjSpool *self)
-{
-  uint64_t whole = self->acked & ~(uint64_t) 4095;
-
-  if (self->acked == UINT64_MAX || whole <= self->punched)
-    return;
-  if (fallocate (self->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) self->punched,
-                 (off_t) (whole - self->punched)) == 0)
-    self->punched = whole;
-}
-
-static bool
-spool_closed (BjSink *sink)
-{
-  BjSpool *self = (BjSpool *) sink;
-
-  read_acknowledgement (self);
-  return self->acked == UINT64_MAX;
-}
-
-static size_t
-spool_room (BjSink *sink)
-{
-  BjSpool *self = (BjSpool *) sink;
-
-  if (self->lost || self->acked == UINT64_MAX)
-    return CHUNK;
-  give_back (self);
-  return smaller (CHUNK, BJ_RUN_WINDOW - (size_t) (self->written - self->acked));
-}
-
-static void
-spool_put (BjSink *sink, const uint8_t *data, size_t length)
-{
-  BjSpool *self = (BjSpool *) sink;
-
-  while (length > 0 && !self->lost && self->acked != UINT64_MAX)
+  while (self->length > 0 && !self->broken)
     {
-      ssize_t n = pwrite (self->fd, data, length, (off_t) self->written);
+      ssize_t n = write (self->sink.fd, self->data + self->start, self->length);
 
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        self->lost = true;
-      else
+      if (n < 0 && errno == EAGAIN)
+        return;
+      if (n < 0 && errno != EINTR)
+        self->broken = true;
+      if (n > 0)
         {
-          self->written += (size_t) n;
-          data += n;
-          length -= (size_t) n;
+          self->start += (size_t) n;
+          self->length -= (size_t) n;
         }
     }
 }
 
-bool
-bj_spool_open (BjSpool *self, const char *spool, const char *suffix, int ack_fd, bool second)
+static bool
+pipe_closed (BjSink *sink)
 {
-  char path[256];
+  BjPipe *self = (BjPipe *) sink;
+  struct pollfd poll_fd = { self->sink.fd, 0, 0 };
 
-  if (snprintf (path, sizeof path, "%s%s", spool, suffix) >= (int) sizeof path)
-    return false;
-  *self = (BjSpool) { .sink = { spool_room, spool_put, spool_closed }, .ack_fd = ack_fd, .second = second };
-  self->fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  return self->fd >= 0 && unlink (path) == 0;
+  if (!self->broken && poll (&poll_fd, 1, 0) == 1)
+    self->broken = true;
+  return self->broken;
+}
+
+static bool
+pipe_pending (BjSink *sink)
+{
+  BjPipe *self = (BjPipe *) sink;
+
+  pipe_flush (self);
+  return self->length > 0 && !self->broken;
+}
+
+static size_t
+pipe_room (BjSink *sink)
+{
+  return pipe_pending (sink) ? 0 : CHUNK;
+}
+
+static void
+pipe_put (BjSink *sink, const uint8_t *data, size_t length)
+{
+  BjPipe *self = (BjPipe *) sink;
+
+  if (self->broken)
+    return;
+  memcpy (self->data, data, length);
+  self->start = 0;
+  self->length = length;
+  pipe_flush (self);
+}
+
+bool
+bj_pipe_init (BjPipe *self, int fd)
+{
+  self->sink = (BjSink) { pipe_room, pipe_put, pipe_closed, pipe_pending, fd };
+  self->broken = false;
+  self->start = self->length = 0;
+  return fcntl (fd, F_SETFL, O_WRONLY | O_NONBLOCK) == 0 && fcntl (fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
 /* Ring */
@@ -213,7 +197,7 @@ ring_put (BjSink *sink, const uint8_t *data, size_t length)
 void
 bj_ring_sink_init (BjRingSink *self, BjRing *ring)
 {
-  *self = (BjRingSink) { .sink = { ring_room, ring_put, NULL }, .ring = ring };
+  *self = (BjRingSink) { .sink = { ring_room, ring_put, NULL, NULL, -1 }, .ring = ring };
 }
 
 /* The writer does not wait for us: what it may have overwritten while we copied counts as dropped. */

@@ -13,7 +13,10 @@ struct BjSink
 {
   size_t (*room) (BjSink *self); /* how many bytes it takes now; 0 makes the command wait */
   void (*put) (BjSink *self, const uint8_t *data, size_t length); /* never more than room */
-  bool (*closed) (BjSink *self); /* (nullable): whether nobody wants the output any more */
+  /* Both NULL, and fd -1, for a sink that always takes everything at once. */
+  bool (*closed) (BjSink *self);  /* whether nobody wants the output any more */
+  bool (*pending) (BjSink *self); /* whether it must be polled for writing before it takes more */
+  int fd;
 };
 
 /* Keeps the beginning and the end. */
@@ -33,21 +36,18 @@ size_t bj_keep_get_tail_length (const BjKeep *self);
 /* Puts the ring into order, after which nothing may be added. */
 const uint8_t *bj_keep_finish_tail (BjKeep *self);
 
-/* A file in tmpfs of which the host reads; what it acknowledged is given back, so that it never holds more than a window. */
+/* A pipe to whoever reads the output as it comes. */
 typedef struct
 {
   BjSink sink;
-  int fd;
-  int ack_fd;
-  bool second; /* which of the two numbers in an acknowledgement is ours */
-  bool lost;
-  uint64_t written;
-  uint64_t acked;
-  uint64_t punched;
-} BjSpool;
+  bool broken;
+  size_t start; /* of what waits in data */
+  size_t length;
+  uint8_t data[64 << 10];
+} BjPipe;
 
-/* Opens spool + suffix, which the host has made and opened, and removes its name. */
-bool bj_spool_open (BjSpool *self, const char *spool, const char *suffix, int ack_fd, bool second);
+/* False: there is no such pipe. */
+bool bj_pipe_init (BjPipe *self, int fd);
 
 /* The file that a background command's supervisor and later polls share. The oldest output is dropped. */
 typedef struct

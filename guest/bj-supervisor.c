@@ -187,8 +187,16 @@ advance (BjSupervisor *self)
 }
 
 static bool
+is_pending (const BjStream *stream)
+{
+  return stream->sink->pending != NULL && stream->sink->pending (stream->sink);
+}
+
+static bool
 is_drained (const BjSupervisor *self)
 {
+  if (is_pending (&self->out) || is_pending (&self->err))
+    return false;
   if (self->out.fd < 0 && self->err.fd < 0)
     return true;
   return bj_now () >= self->ended + LINGER && self->out.owed == 0 && self->err.owed == 0;
@@ -218,21 +226,23 @@ drop_unwanted (BjStream *stream)
 
 /* How long nothing needs to be looked at, in milliseconds. */
 static int
-idle_time (const BjSupervisor *self, bool waiting)
+idle_time (const BjSupervisor *self)
 {
   int64_t left = self->deadline - bj_now ();
 
-  if (self->ended != 0 || self->stage != BJ_STAGE_RUNNING || waiting)
+  if (self->ended != 0 || self->stage != BJ_STAGE_RUNNING)
     return 10;
-  if (self->out.sink->closed != NULL && left > 100 * MSEC)
-    return 100;
   return left <= 0 ? 0 : (int) (left / MSEC) + 1;
 }
 
-static bool
-has_room (const BjStream *stream)
+/* What to wait for: output, or that the sink takes some, or that nobody wants it any more. */
+static void
+add_stream (const BjStream *stream, struct pollfd fds[2])
 {
-  return stream->fd >= 0 && stream->sink->room (stream->sink) > 0;
+  bool pending = is_pending (stream);
+
+  fds[0] = (struct pollfd) { pending ? -1 : stream->fd, POLLIN, 0 };
+  fds[1] = (struct pollfd) { pending || stream->fd >= 0 ? stream->sink->fd : -1, pending ? POLLOUT : 0, 0 };
 }
 
 void
@@ -240,21 +250,17 @@ bj_supervisor_run (BjSupervisor *self)
 {
   while (!is_finished (self))
     {
-      struct pollfd fds[3] = { { self->signals, POLLIN, 0 }, { -1, POLLIN, 0 }, { -1, POLLIN, 0 } };
-      bool waiting;
+      struct pollfd fds[5] = { { self->signals, POLLIN, 0 } };
 
       drop_unwanted (&self->out);
       drop_unwanted (&self->err);
-      if (has_room (&self->out))
-        fds[1].fd = self->out.fd;
-      if (has_room (&self->err))
-        fds[2].fd = self->err.fd;
-      waiting = fds[1].fd != self->out.fd || fds[2].fd != self->err.fd;
-      if (poll (fds, 3, idle_time (self, waiting)) < 0 && errno != EINTR)
+      add_stream (&self->out, fds + 1);
+      add_stream (&self->err, fds + 3);
+      if (poll (fds, 5, idle_time (self)) < 0 && errno != EINTR)
         return;
       if (fds[1].revents != 0)
         take_output (&self->out);
-      if (fds[2].revents != 0)
+      if (fds[3].revents != 0)
         take_output (&self->err);
       if (fds[0].revents != 0)
         take_signals (self);
@@ -271,8 +277,9 @@ bj_supervisor_leave_drainer (BjSupervisor *self)
   if ((self->out.fd < 0 && self->err.fd < 0) || fork () != 0)
     return;
   setsid ();
-  for (int fd = 0; fd < 3; fd++)
-    close (fd);
+  for (int fd = 0; fd < 1024; fd++)
+    if (fd != self->out.fd && fd != self->err.fd)
+      close (fd);
   while ((fds[0].fd >= 0 || fds[1].fd >= 0) && (poll (fds, 2, -1) >= 0 || errno == EINTR))
     for (int i = 0; i < 2; i++)
       if (fds[i].revents != 0 && read (fds[i].fd, buffer, sizeof buffer) <= 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-domain-xml.h"
 
+#include "bj-lane-protocol.h"
+
 /* Free PCIe ports, for the share and whatever is plugged later. Plugging works only into such a port. */
 #define ROOT_PORTS 8
 
@@ -81,12 +83,23 @@ add_disk (GString *xml, const BjDomainFiles *files)
   add (xml, "      <target dev='vda' bus='virtio'/>\n    </disk>\n");
 }
 
-static void
-add_agent_channel (GString *xml, const char *run_dir, const char *indent)
+/* In the order of BjDomainChannel. */
+static const struct
 {
-  add (xml, "%s<channel type='unix'>\n%s  <source mode='bind' path='%s/agent.sock'/>\n"
-            "%s  <target type='virtio' name='org.qemu.guest_agent.0'/>\n%s</channel>\n",
-       indent, indent, run_dir, indent, indent);
+  const char *socket;
+  const char *port;
+} channels[BJ_DOMAIN_CHANNELS] = {
+  { "agent.sock", "org.qemu.guest_agent.0" },
+  { "control.sock", BJ_LANE_CONTROL },
+  { "bulk.sock", BJ_LANE_BULK },
+};
+
+static void
+add_channel (GString *xml, const char *run_dir, BjDomainChannel channel, const char *indent)
+{
+  add (xml, "%s<channel type='unix'>\n%s  <source mode='bind' path='%s/%s'/>\n"
+            "%s  <target type='virtio' name='%s'/>\n%s</channel>\n",
+       indent, indent, run_dir, channels[channel].socket, indent, channels[channel].port, indent);
 }
 
 static void
@@ -98,7 +111,8 @@ add_devices (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files
   for (guint i = 1; i <= ROOT_PORTS; i++)
     add (xml, "    <controller type='pci' index='%u' model='pcie-root-port'/>\n", i);
   add (xml, "    <controller type='usb' model='none'/>\n");
-  add_agent_channel (xml, spec->run_dir, "    ");
+  for (int channel = 0; channel < BJ_DOMAIN_CHANNELS; channel++)
+    add_channel (xml, spec->run_dir, (BjDomainChannel) channel, "    ");
   add (xml, "    <serial type='file'>\n      <source path='%s/console.log'/>\n      <target port='0'/>\n"
             "    </serial>\n", spec->run_dir);
   add (xml, "    <rng model='virtio'>\n      <backend model='random'>/dev/urandom</backend>\n    </rng>\n"
@@ -137,12 +151,18 @@ bj_domain_xml_build (const BjMachineSpec *spec, const BjDomainFiles *files, BjAc
 }
 
 char *
-bj_domain_xml_build_agent_channel (const char *run_dir)
+bj_domain_xml_build_channel (const char *run_dir, BjDomainChannel channel)
 {
   GString *xml = g_string_new (NULL);
 
-  add_agent_channel (xml, run_dir, "");
+  add_channel (xml, run_dir, channel, "");
   return g_string_free (xml, FALSE);
+}
+
+char *
+bj_domain_xml_dup_socket (const char *run_dir, BjDomainChannel channel)
+{
+  return g_build_filename (run_dir, channels[channel].socket, NULL);
 }
 
 char *

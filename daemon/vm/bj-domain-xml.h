@@ -40,8 +40,20 @@ typedef struct
  * Returns: (transfer full): libvirt domain XML
  */
 char *bj_domain_xml_build (const BjMachineSpec *spec, const BjDomainFiles *files, BjAccelerator accelerator);
-/** bj_domain_xml_build_agent_channel: Returns: (transfer full): the agent's channel alone, for unplugging and plugging */
-char *bj_domain_xml_build_agent_channel (const char *run_dir);
+
+/* The ways into a guest: its agent, and two lanes (bj-lane.h), so that much data does not hold up small calls. */
+typedef enum
+{
+  BJ_DOMAIN_CHANNEL_AGENT,
+  BJ_DOMAIN_CHANNEL_CONTROL,
+  BJ_DOMAIN_CHANNEL_BULK,
+} BjDomainChannel;
+#define BJ_DOMAIN_CHANNELS 3
+
+/** bj_domain_xml_build_channel: Returns: (transfer full): a channel alone, for unplugging and plugging */
+char *bj_domain_xml_build_channel (const char *run_dir, BjDomainChannel channel);
+/** bj_domain_xml_dup_socket: Returns: (transfer full): the path of a channel's socket */
+char *bj_domain_xml_dup_socket (const char *run_dir, BjDomainChannel channel);
 /** bj_domain_xml_build_share: Returns: (transfer full): a virtiofs device that connects to @socket */
 char *bj_domain_xml_build_share (const char *socket);
 

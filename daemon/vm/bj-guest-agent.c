@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-guest-private.h"
 
+#include "bj-domain-xml.h"
 #include "bj-json-bounded.h"
 #include "bj-libvirt.h"
 
@@ -23,7 +24,23 @@ ref_domain (BjGuest *self)
   return self->domain;
 }
 
-/* Says which layer failed. Call it right after libvirt did: it uses this thread's last error. */
+static gboolean
+set_state_error (int state, int reason, const char *text, GError **error)
+{
+  if (state == VIR_DOMAIN_NOSTATE || state == VIR_DOMAIN_SHUTOFF || state == VIR_DOMAIN_SHUTDOWN
+      || state == VIR_DOMAIN_CRASHED)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it was switched off or crashed");
+  if (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_IOERROR)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                         "The machine is stopped because the host's disk is full: make room and resume it");
+  if (state == VIR_DOMAIN_PAUSED)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is paused: resume it first");
+  return text == NULL
+         || bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                          "The machine runs, but the agent in the guest does not answer: %s", text);
+}
+
+/* Call it right after libvirt failed: it uses this thread's last error. */
 static gboolean
 set_unreachable (virDomainPtr domain, GError **error)
 {
@@ -32,16 +49,29 @@ set_unreachable (virDomainPtr domain, GError **error)
   int state = VIR_DOMAIN_NOSTATE;
   int reason = 0;
 
-  if (virDomainGetState (domain, &state, &reason, 0) < 0 || state == VIR_DOMAIN_SHUTOFF || state == VIR_DOMAIN_SHUTDOWN
-      || state == VIR_DOMAIN_CRASHED)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it was switched off or crashed");
-  if (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_IOERROR)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                         "The machine is stopped because the host's disk is full: make room and resume it");
-  if (state == VIR_DOMAIN_PAUSED)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is paused: resume it first");
-  return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                       "The machine runs, but the agent in the guest does not answer: %s", text);
+  if (virDomainGetState (domain, &state, &reason, 0) < 0)
+    state = VIR_DOMAIN_NOSTATE;
+  return set_state_error (state, reason, text, error);
+}
+
+gboolean
+bj_guest_set_unreachable (BjGuest *self, const char *text, GError **error)
+{
+  g_autoptr(virDomain) domain = ref_domain (self);
+  int state = VIR_DOMAIN_NOSTATE;
+  int reason = 0;
+
+  if (domain == NULL)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The machine is gone: it is not started");
+  if (virDomainGetState (domain, &state, &reason, 0) < 0)
+    state = VIR_DOMAIN_NOSTATE;
+  return set_state_error (state, reason, text, error);
+}
+
+gboolean
+bj_guest_check_running (BjGuest *self, GError **error)
+{
+  return bj_guest_set_unreachable (self, NULL, error);
 }
 
 /* The agent is well and refuses: its text is the guest's. */
@@ -153,7 +183,7 @@ call_patiently (BjGuest *self, const char *command, JsonObject *arguments, GErro
       if (result != NULL)
         return result;
       if (!g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) || away > AWAY_LIMIT
-          || !bj_guest_is_running (self))
+          || bj_lane_is_open (self->lanes[BJ_GUEST_CONTROL]) || !bj_guest_is_running (self))
         {
           g_propagate_error (error, g_steal_pointer (&local));
           return NULL;
@@ -276,26 +306,6 @@ bj_guest_agent_open (BjGuest *self, const char *path, const char *mode, gint64 *
   return result != NULL && take_int (JSON_NODE_HOLDS_VALUE (result) ? result : NULL, handle, error);
 }
 
-GBytes *
-bj_guest_agent_read (BjGuest *self, gint64 handle, gsize size, GError **error)
-{
-  JsonObject *arguments = json_object_new ();
-  g_autoptr(JsonNode) result = NULL;
-  GBytes *bytes;
-
-  json_object_set_int_member (arguments, "handle", handle);
-  json_object_set_int_member (arguments, "count", (gint64) size);
-  result = call (self, "guest-file-read", arguments, error);
-  if (result == NULL)
-    return NULL;
-  bytes = take_base64 (result, "buf-b64");
-  if (g_bytes_get_size (bytes) <= size)
-    return bytes;
-  g_bytes_unref (bytes);
-  bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest agent's answer is malformed");
-  return NULL;
-}
-
 gboolean
 bj_guest_agent_write (BjGuest *self, gint64 handle, gconstpointer data, gsize size, GError **error)
 {
@@ -357,17 +367,32 @@ bj_guest_is_running (BjGuest *self)
 }
 
 static gboolean
-may_revive (BjGuest *self)
+may_revive (BjGuest *self, gboolean known, gint64 *revived)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   gint64 now = g_get_monotonic_time ();
 
-  if (!self->answered)
+  if (!known || (*revived != 0 && now - *revived < REVIVE_INTERVAL))
     return FALSE;
-  if (self->revived != 0 && now - self->revived < REVIVE_INTERVAL)
-    return FALSE;
-  self->revived = now;
+  *revived = now;
   return TRUE;
+}
+
+static gboolean
+plug_anew (BjGuest *self, virDomainPtr domain, BjDomainChannel channel)
+{
+  g_autofree char *xml = bj_domain_xml_build_channel (self->run_dir, channel);
+
+  if (virDomainDetachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
+    return FALSE;
+  /* The guest confirms the unplugging; libvirt then knows the channel no more and takes a new one. */
+  for (int i = 0; i < 50; i++)
+    {
+      g_usleep (100000);
+      if (virDomainAttachDeviceFlags (domain, xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
+        return TRUE;
+    }
+  return FALSE;
 }
 
 gboolean
@@ -375,17 +400,29 @@ bj_guest_revive (BjGuest *self)
 {
   g_autoptr(virDomain) domain = ref_domain (self);
 
-  if (domain == NULL || virDomainIsActive (domain) != 1 || !may_revive (self))
+  if (domain == NULL || virDomainIsActive (domain) != 1 || !may_revive (self, self->answered, &self->revived))
     return FALSE;
   g_message ("The guest agent of %s does not answer: plugging its channel anew", virDomainGetName (domain));
-  if (virDomainDetachDeviceFlags (domain, self->channel_xml, VIR_DOMAIN_AFFECT_LIVE) < 0)
+  return plug_anew (self, domain, BJ_DOMAIN_CHANNEL_AGENT);
+}
+
+/* A server that was stopped does not notice that its port goes; but the agent can have it started anew. */
+gboolean
+bj_guest_revive_lanes (BjGuest *self)
+{
+  const char *argv[] = { "/usr/bin/systemctl", "--no-block", "restart", "belljar-lane@control.service",
+                         "belljar-lane@bulk.service", NULL };
+  g_autoptr(virDomain) domain = ref_domain (self);
+  g_autoptr(GError) error = NULL;
+  gint64 pid;
+
+  if (domain == NULL || virDomainIsActive (domain) != 1
+      || !may_revive (self, self->lanes_known, &self->lanes_revived))
     return FALSE;
-  /* The guest confirms the unplugging; libvirt then knows the channel no more and takes a new one. */
-  for (int i = 0; i < 50; i++)
-    {
-      g_usleep (100000);
-      if (virDomainAttachDeviceFlags (domain, self->channel_xml, VIR_DOMAIN_AFFECT_LIVE) == 0)
-        return TRUE;
-    }
-  return FALSE;
+  g_message ("The server in the guest %s does not answer: plugging its channels anew", virDomainGetName (domain));
+  plug_anew (self, domain, BJ_DOMAIN_CHANNEL_CONTROL);
+  plug_anew (self, domain, BJ_DOMAIN_CHANNEL_BULK);
+  if (!bj_guest_agent_exec (self, argv, NULL, &pid, &error))
+    g_message ("Nor does the agent: %s", error->message);
+  return TRUE;
 }

@@ -4,20 +4,34 @@
 #include "bj-guest.h"
 #include "bj-guest-answer.h"
 #include "bj-guest-request.h"
+#include "bj-lane.h"
 
 #include <json-glib/json-glib.h>
 #include <libvirt/libvirt.h>
+#include <poll.h>
 
 G_BEGIN_DECLS
+
+/* Small calls, and everything else. */
+enum
+{
+  BJ_GUEST_CONTROL,
+  BJ_GUEST_BULK,
+  BJ_GUEST_LANES,
+};
 
 struct _BjGuest
 {
   gatomicrefcount ref_count;
-  char *channel_xml;   /* (owned): the agent's channel, to unplug and plug it */
-  GMutex lock;         /* guards the three below */
+  BjLane *lanes[BJ_GUEST_LANES]; /* (owned) */
+  char *run_dir;       /* (owned): where the channels' sockets are */
+  GMutex lock;         /* guards the six below */
   virDomainPtr domain; /* (owned) (nullable): %NULL before start and after the end */
   gint64 revived;      /* monotonic time of the last attempt */
   gboolean answered;   /* the agent ever did: it is not still booting */
+  gint64 lanes_revived;
+  gboolean lanes_known; /* a call went over one: this guest has them */
+  gboolean agent_only; /* the agent answered and the lanes did not: nobody waits for them any more */
   GMutex calls;        /* one agent call at a time; none takes longer than its timeout */
 };
 
@@ -50,6 +64,10 @@ void bj_guest_agent_close (BjGuest *self, gint64 handle);
 #define BJ_AGENT_WRITE_MAX (48u << 10)
 #define BJ_AGENT_READ_MAX (1u << 20)
 
+/** bj_guest_set_unreachable: Says which layer failed. @text: what was seen when the machine itself is well */
+gboolean bj_guest_set_unreachable (BjGuest *self, const char *text, GError **error);
+/** bj_guest_check_running: Fails as that does if the machine does not run. */
+gboolean bj_guest_check_running (BjGuest *self, GError **error);
 /** bj_guest_is_paused: whether a person or the session paused it (not: QEMU, because a disk is full) */
 gboolean bj_guest_is_paused (BjGuest *self);
 gboolean bj_guest_is_running (BjGuest *self);
@@ -58,42 +76,51 @@ gboolean bj_guest_is_running (BjGuest *self);
  * Returns: whether it did
  */
 gboolean bj_guest_revive (BjGuest *self);
+/** bj_guest_revive_lanes: Likewise the lanes' channels, and through the agent the servers in the guest. */
+gboolean bj_guest_revive_lanes (BjGuest *self);
 
-/* One call of /usr/lib/belljar/run (bj-guest-run.c). */
+/* One call over a lane (bj-guest-lane.c). */
 typedef struct
 {
-  BjGuest *guest;
-  gint64 pid;
-  gint64 deadline; /* monotonic; moved on while the machine is paused */
-  gint64 silent;   /* since when the agent does not answer; 0: it does */
-  guint pause_us;  /* between two looks */
-  GBytes *output;  /* (owned) (nullable): set once it ended */
-} BjGuestRun;
+  BjGuest *guest;   /* (owned) */
+  BjLaneCall *call; /* (owned) */
+  gint64 deadline;  /* monotonic; moved on while the machine is paused */
+} BjGuestCall;
 
 /**
- * bj_guest_run_begin:
- * @request: (transfer none): as bj_guest_request_finish() made it, any size
+ * bj_guest_call_begin:
+ * @request: as bj_guest_request_finish() made it, any size
  * @budget_s: how long it may take altogether
+ *
+ * Waits a moment for a lane that ought to be there. Returns: %FALSE, and nothing was sent: ask the agent
  */
-gboolean bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
-                             GCancellable *cancellable, GError **error);
-/** bj_guest_run_check: Looks once. @done: (out). Survives a paused machine and an agent that comes back. */
-gboolean bj_guest_run_check (BjGuestRun *self, gboolean *done, GError **error);
-/** bj_guest_run_wait: Waits a little, or to the end of the run; longer each time. Fails when cancelled. */
-gboolean bj_guest_run_pause (BjGuestRun *self, GCancellable *cancellable, GError **error);
-/** bj_guest_run_stop: Ends the command in the guest; for cancellation. Does not wait. */
-void bj_guest_run_stop (BjGuestRun *self);
-void bj_guest_run_clear (BjGuestRun *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjGuestRun, bj_guest_run_clear)
+gboolean bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
+                              GCancellable *cancellable);
+/**
+ * bj_guest_call_wait:
+ * @fds: (array length=2): what else to wait for; fd -1: nothing
+ *
+ * Waits until something happened. Fails when cancelled, lost, or over the deadline.
+ */
+gboolean bj_guest_call_wait (BjGuestCall *self, struct pollfd fds[2], gboolean *done, GCancellable *cancellable,
+                             GError **error);
+/** bj_guest_call_finish: Once done. @answer: (out): points into @output, which is (transfer full) */
+gboolean bj_guest_call_finish (BjGuestCall *self, BjGuestAnswer *answer, GBytes **output, GError **error);
+/** bj_guest_call_clear: Ends the command in the guest if it still runs. Does not wait. */
+void bj_guest_call_clear (BjGuestCall *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjGuestCall, bj_guest_call_clear)
 
 /**
  * bj_guest_ask:
- * Begin, wait, parse.
+ * One call over a lane, or through the agent when there is none, to its end.
  *
  * @answer: (out): points into @output
  * @output: (out) (transfer full): keep it as long as @answer
  */
 gboolean bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *input, guint budget_s,
                        BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error);
+/** bj_guest_ask_agent: @request: as bj_guest_request_finish() made it (bj-guest-run.c) */
+gboolean bj_guest_ask_agent (BjGuest *self, const char *mode, GBytes *request, guint budget_s, BjGuestAnswer *answer,
+                             GBytes **output, GCancellable *cancellable, GError **error);
 
 G_END_DECLS

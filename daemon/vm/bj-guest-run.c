@@ -7,6 +7,20 @@
 #define LAST_PAUSE_US 100000
 #define SILENCE (20 * G_USEC_PER_SEC) /* how long an agent may be away before the call fails */
 
+/*
+ * The second way into a guest, for images without our server and when that does not answer: guest-exec of the same program
+ * through the guest's agent. Each look whether it has ended is a call of its own.
+ */
+typedef struct
+{
+  BjGuest *guest;
+  gint64 pid;
+  gint64 deadline; /* monotonic; moved on while the machine is paused */
+  gint64 silent;   /* since when the agent does not answer; 0: it does */
+  guint pause_us;  /* between two looks */
+  GBytes *output;  /* (owned) (nullable): set once it ended */
+} BjAgentRun;
+
 /* Too long for the agent in one piece: into a file of the run's own folder first; the program removes it. */
 static gboolean
 upload (BjGuest *guest, const char *path, GBytes *request, GCancellable *cancellable, GError **error)
@@ -25,14 +39,14 @@ upload (BjGuest *guest, const char *path, GBytes *request, GCancellable *cancell
   return ok;
 }
 
-gboolean
-bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
-                    GCancellable *cancellable, GError **error)
+static gboolean
+begin (BjAgentRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s, GCancellable *cancellable,
+       GError **error)
 {
   const char *argv[] = { BJ_RUN_PROGRAM, mode, NULL, NULL };
   g_autofree char *path = NULL;
 
-  *self = (BjGuestRun) { .guest = bj_guest_ref (guest), .pause_us = FIRST_PAUSE_US };
+  *self = (BjAgentRun) { .guest = bj_guest_ref (guest), .pause_us = FIRST_PAUSE_US };
   self->deadline = g_get_monotonic_time () + (gint64) budget_s * G_USEC_PER_SEC;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
@@ -46,8 +60,9 @@ bj_guest_run_begin (BjGuestRun *self, BjGuest *guest, const char *mode, GBytes *
   return bj_guest_agent_exec (guest, argv, path ? NULL : request, &self->pid, error);
 }
 
-gboolean
-bj_guest_run_check (BjGuestRun *self, gboolean *done, GError **error)
+/* Looks once. Survives a paused machine and an agent that comes back. */
+static gboolean
+check (BjAgentRun *self, gboolean *done, GError **error)
 {
   g_autoptr(GError) local = NULL;
   gint64 now = g_get_monotonic_time ();
@@ -77,8 +92,9 @@ bj_guest_run_check (BjGuestRun *self, gboolean *done, GError **error)
   return FALSE;
 }
 
-gboolean
-bj_guest_run_pause (BjGuestRun *self, GCancellable *cancellable, GError **error)
+/* Waits a little; longer each time. */
+static gboolean
+take_pause (BjAgentRun *self, GCancellable *cancellable, GError **error)
 {
   if (g_cancellable_is_cancelled (cancellable))
     return bj_error_set (error, BJ_ERROR_CANCELLED, "The command was cancelled");
@@ -87,8 +103,9 @@ bj_guest_run_pause (BjGuestRun *self, GCancellable *cancellable, GError **error)
   return TRUE;
 }
 
-void
-bj_guest_run_stop (BjGuestRun *self)
+/* Ends the command in the guest, without waiting for that. */
+static void
+stop (BjAgentRun *self)
 {
   const char *argv[] = { BJ_RUN_PROGRAM, "stop", NULL };
   g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
@@ -102,29 +119,29 @@ bj_guest_run_stop (BjGuestRun *self)
     g_debug ("Stopping a command in the guest: %s", error->message);
 }
 
-void
-bj_guest_run_clear (BjGuestRun *self)
+static void
+clear (BjAgentRun *self)
 {
   g_clear_pointer (&self->guest, bj_guest_unref);
   g_clear_pointer (&self->output, g_bytes_unref);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjAgentRun, clear)
 
 gboolean
-bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *input, guint budget_s,
-              BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error)
+bj_guest_ask_agent (BjGuest *self, const char *mode, GBytes *request, guint budget_s, BjGuestAnswer *answer,
+                    GBytes **output, GCancellable *cancellable, GError **error)
 {
-  g_autoptr(GBytes) bytes = bj_guest_request_finish (request, input);
-  g_auto(BjGuestRun) run = { 0 };
+  g_auto(BjAgentRun) run = { 0 };
   gboolean done = FALSE;
 
-  if (!bj_guest_run_begin (&run, self, mode, bytes, budget_s, cancellable, error))
+  if (!begin (&run, self, mode, request, budget_s, cancellable, error))
     return FALSE;
   while (!done)
     {
-      if (!bj_guest_run_pause (&run, cancellable, error) || !bj_guest_run_check (&run, &done, error))
+      if (!take_pause (&run, cancellable, error) || !check (&run, &done, error))
         {
           if (run.silent == 0)
-            bj_guest_run_stop (&run);
+            stop (&run);
           return FALSE;
         }
     }

@@ -5,207 +5,200 @@
 #include "bj-fd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
 #define INPUT_MAX (64u << 20)
 #define OVERHEAD_S 120
-#define ACK_EVERY (2u << 20)
 #define WRITE_POLL_MS 100
 #define DELIVER_S 60 /* for a reader that took nothing since the command ended */
 
-/* One of the two streams: a file in the guest, read as it grows. */
+/* One of the two streams, on its way to the caller's fd. */
 typedef struct
 {
-  gint64 handle; /* 0: not open */
-  int fd;        /* the caller's; -1 discards */
-  guint64 got;   /* bytes read from the guest and handed on */
-  guint64 acked;
-  gboolean closed; /* the reader has gone */
+  BjLaneType type;
+  int fd;           /* -1 discards */
+  GByteArray *data; /* (owned): what the fd has not taken yet */
+  gsize done;       /* of it */
+  guint64 got;      /* bytes from the guest, altogether */
+  gboolean closed;  /* the reader has gone */
 } BjFlow;
 
-typedef struct
-{
-  BjGuest *guest;
-  char *spool; /* (owned): path in the guest, to which .out .err .ack are added */
-  BjFlow out;
-  BjFlow err;
-  gint64 ack;
-  gint64 deadline;
-} BjStreaming;
-
 static gboolean
-open_one (BjStreaming *self, const char *suffix, gint64 *handle, GError **error)
+is_waiting (const BjFlow *self)
 {
-  g_autofree char *path = g_strconcat (self->spool, suffix, NULL);
-
-  return bj_guest_agent_open (self->guest, path, "w+", handle, error);
+  return self->done < self->data->len;
 }
 
 static void
-close_all (BjStreaming *self)
+init_flow (BjFlow *self, BjLaneType type, int fd)
 {
-  const gint64 handles[] = { self->out.handle, self->err.handle, self->ack };
-
-  for (guint i = 0; i < G_N_ELEMENTS (handles); i++)
-    if (handles[i] != 0)
-      bj_guest_agent_close (self->guest, handles[i]);
-  g_free (self->spool);
+  *self = (BjFlow) { .type = type, .fd = fd, .data = g_byte_array_new () };
 }
 
-/* Everything to the caller's fd, in our time: a reader that does not read holds up only its own command. */
-static gboolean
-hand_on (BjStreaming *self, BjFlow *flow, const guint8 *data, gsize size, GCancellable *cancellable, GError **error)
+static void
+clear_flow (BjFlow *self)
 {
-  while (size > 0 && flow->fd >= 0 && !flow->closed)
+  g_byte_array_unref (self->data);
+}
+
+static void
+close_flow (BjFlow *self, BjLaneCall *call)
+{
+  self->closed = TRUE;
+  self->done = self->data->len;
+  if (call != NULL)
+    bj_lane_call_close (call, self->type);
+}
+
+/* What is there now, once the fd has taken what came before. */
+static void
+fetch (BjFlow *self, BjLaneCall *call)
+{
+  if (is_waiting (self))
+    return;
+  bj_lane_call_give (call, self->type, self->data->len);
+  g_byte_array_set_size (self->data, 0);
+  self->done = 0;
+  bj_lane_call_take (call, self->type, self->data);
+  self->got += self->data->len;
+  if (self->fd < 0 || self->closed)
+    self->done = self->data->len;
+}
+
+/* @revents: what poll() said of the fd */
+static void
+hand_on (BjFlow *self, BjLaneCall *call, short revents)
+{
+  struct pollfd poll_fd = { self->fd, POLLOUT, 0 };
+
+  if (self->fd < 0 || self->closed || revents == 0)
+    return;
+  if ((revents & (POLLERR | POLLNVAL)) != 0 || !is_waiting (self))
     {
-      struct pollfd poll_fd = { flow->fd, POLLOUT, 0 };
-      gssize n;
+      close_flow (self, call);
+      return;
+    }
+  do
+    {
+      /* A pipe that is writable takes PIPE_BUF bytes without blocking, whatever its flags. */
+      gssize n = write (self->fd, self->data->data + self->done, MIN (self->data->len - self->done, 4096));
+
+      if (n > 0)
+        self->done += (gsize) n;
+      else if (n < 0 && errno != EAGAIN && errno != EINTR)
+        close_flow (self, call);
+    }
+  while (is_waiting (self) && poll (&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLOUT);
+}
+
+/* Even when nothing waits: poll() then says when the reader goes. */
+static struct pollfd
+get_poll (const BjFlow *self)
+{
+  return (struct pollfd) { self->closed ? -1 : self->fd, is_waiting (self) ? POLLOUT : 0, 0 };
+}
+
+/* After the end: a reader may take its time, but not for ever. */
+static gboolean
+deliver (BjFlow flows[2], gint64 deadline, GCancellable *cancellable, GError **error)
+{
+  while (is_waiting (&flows[0]) || is_waiting (&flows[1]))
+    {
+      struct pollfd fds[2] = { get_poll (&flows[0]), get_poll (&flows[1]) };
 
       if (g_cancellable_is_cancelled (cancellable))
         return bj_error_set (error, BJ_ERROR_CANCELLED, "The command was cancelled");
-      if (g_get_monotonic_time () > self->deadline)
+      if (g_get_monotonic_time () > deadline)
         return bj_error_set (error, BJ_ERROR_FAILED, "Nobody read the command's output within its time");
-      if (poll (&poll_fd, 1, WRITE_POLL_MS) <= 0)
+      if (poll (fds, 2, WRITE_POLL_MS) <= 0)
         continue;
-      /* A pipe that is writable takes PIPE_BUF bytes without blocking, whatever its flags. */
-      n = write (flow->fd, data, MIN (size, 4096));
-      if (n > 0)
-        {
-          data += n;
-          size -= (gsize) n;
-        }
-      else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        flow->closed = TRUE;
+      for (int i = 0; i < 2; i++)
+        hand_on (&flows[i], NULL, fds[i].revents);
     }
   return TRUE;
 }
 
-/* @any: (out): set if something came */
 static gboolean
-pump (BjStreaming *self, BjFlow *flow, gboolean *any, GCancellable *cancellable, GError **error)
-{
-  g_autoptr(GBytes) chunk = bj_guest_agent_read (self->guest, flow->handle, BJ_AGENT_READ_MAX, error);
-  gsize size;
-  const guint8 *data;
-
-  if (chunk == NULL)
-    return FALSE;
-  data = g_bytes_get_data (chunk, &size);
-  if (size == 0)
-    return TRUE;
-  *any = TRUE;
-  if (!hand_on (self, flow, data, size, cancellable, error))
-    return FALSE;
-  flow->got += size;
-  return TRUE;
-}
-
-static guint64
-get_acknowledgement (const BjFlow *flow)
-{
-  return flow->closed ? G_MAXUINT64 : flow->got;
-}
-
-static gboolean
-acknowledge (BjStreaming *self, GError **error)
-{
-  const BjRunAck ack = { get_acknowledgement (&self->out), get_acknowledgement (&self->err) };
-
-  if (ack.out - self->out.acked < ACK_EVERY && ack.err - self->err.acked < ACK_EVERY)
-    return TRUE;
-  self->out.acked = ack.out;
-  self->err.acked = ack.err;
-  return bj_guest_agent_write (self->guest, self->ack, &ack, sizeof ack, error);
-}
-
-static gboolean
-pump_both (BjStreaming *self, gboolean *any, GCancellable *cancellable, GError **error)
-{
-  return pump (self, &self->out, any, cancellable, error) && pump (self, &self->err, any, cancellable, error)
-         && acknowledge (self, error);
-}
-
-/* A machine that is paused comes back, its files with it. */
-static gboolean
-pump_unless_paused (BjStreaming *self, gboolean *any, GCancellable *cancellable, GError **error)
-{
-  g_autoptr(GError) local = NULL;
-
-  *any = FALSE;
-  if (pump_both (self, any, cancellable, &local))
-    return TRUE;
-  if (g_error_matches (local, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE) && bj_guest_is_paused (self->guest))
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&local));
-  return FALSE;
-}
-
-/* After the end: what is still in the files. @answer says how much there must be. */
-static gboolean
-fetch_rest (BjStreaming *self, const BjGuestAnswer *answer, GCancellable *cancellable, GError **error)
-{
-  gboolean any = TRUE;
-
-  self->deadline = MAX (self->deadline, g_get_monotonic_time () + DELIVER_S * G_USEC_PER_SEC);
-  while (any)
-    if (!pump_unless_paused (self, &any, cancellable, error))
-      return FALSE;
-  if ((answer->flags & BJ_RUN_LOST) != 0 || (!self->out.closed && self->out.got != answer->out_total)
-      || (!self->err.closed && self->err.got != answer->err_total))
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                         "Output was lost on its way out of the guest: its /run may be full");
-  return TRUE;
-}
-
-static gboolean
-follow (BjStreaming *self, BjGuestRun *run, BjGuestAnswer *answer, GCancellable *cancellable, GError **error)
+follow (BjGuestCall *call, BjFlow flows[2], GCancellable *cancellable, GError **error)
 {
   gboolean done = FALSE;
-  gboolean any = FALSE;
+  gboolean any;
 
   while (!done)
     {
-      if (!any && !bj_guest_run_pause (run, cancellable, error))
+      struct pollfd fds[2] = { get_poll (&flows[0]), get_poll (&flows[1]) };
+
+      if (!bj_guest_call_wait (call, fds, &done, cancellable, error))
         return FALSE;
-      if (!pump_unless_paused (self, &any, cancellable, error) || !bj_guest_run_check (run, &done, error))
-        return FALSE;
-      if (any)
-        run->pause_us = 2000;
+      for (int i = 0; i < 2; i++)
+        {
+          hand_on (&flows[i], call->call, fds[i].revents);
+          fetch (&flows[i], call->call);
+        }
     }
-  return bj_guest_answer_parse (g_bytes_get_data (run->output, NULL), g_bytes_get_size (run->output), answer, error)
-         && fetch_rest (self, answer, cancellable, error);
+  do
+    {
+      if (!deliver (flows, MAX (call->deadline, g_get_monotonic_time () + DELIVER_S * G_USEC_PER_SEC), cancellable, error))
+        return FALSE;
+      fetch (&flows[0], call->call);
+      fetch (&flows[1], call->call);
+      any = is_waiting (&flows[0]) || is_waiting (&flows[1]);
+    }
+  while (any);
+  return TRUE;
 }
 
 static gboolean
-run_streaming (BjStreaming *self, BjGuestRequest *request, GBytes *input, guint timeout_s, BjExecResult *result,
-               GCancellable *cancellable, GError **error)
+run_streaming (BjGuestCall *call, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable, GError **error)
 {
-  g_autoptr(GBytes) bytes = NULL;
-  g_auto(BjGuestRun) run = { 0 };
+  g_autoptr(GBytes) output = NULL;
   BjGuestAnswer answer;
 
-  if (!open_one (self, ".out", &self->out.handle, error) || !open_one (self, ".err", &self->err.handle, error)
-      || !open_one (self, ".ack", &self->ack, error))
+  if (!follow (call, flows, cancellable, error) || !bj_guest_call_finish (call, &answer, &output, error))
     return FALSE;
-  bj_guest_request_add (request, "spool", self->spool);
-  bytes = bj_guest_request_finish (request, input);
-  if (!bj_guest_run_begin (&run, self->guest, "stream", bytes, timeout_s + OVERHEAD_S, cancellable, error))
-    return FALSE;
-  self->deadline = run.deadline;
-  if (!follow (self, &run, &answer, cancellable, error))
-    {
-      bj_guest_run_stop (&run);
-      return FALSE;
-    }
+  if ((!flows[0].closed && flows[0].got != answer.out_total) || (!flows[1].closed && flows[1].got != answer.err_total))
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "Output was lost on its way out of the guest");
   bj_guest_fill_result (result, &answer);
-  g_clear_pointer (&result->out, g_bytes_unref);
-  g_clear_pointer (&result->err, g_bytes_unref);
-  result->out = g_bytes_new (NULL, 0);
-  result->err = g_bytes_new (NULL, 0);
-  result->truncated = FALSE;
   return TRUE;
+}
+
+/* Through the agent there is no stream: what fits into an answer comes at the end. */
+static gboolean
+run_at_once (BjGuest *self, const BjExec *exec, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable,
+             GError **error)
+{
+  BjExec capped = *exec;
+
+  capped.cap = BJ_RUN_KEEP_MAX;
+  if (!bj_guest_exec (self, &capped, result, cancellable, error))
+    return FALSE;
+  if (result->truncated)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                         "The guest's channel for streams does not answer, and the output is longer than %u bytes: put it "
+                         "into a file", BJ_RUN_KEEP_MAX);
+  g_byte_array_append (flows[0].data, g_bytes_get_data (result->out, NULL), (guint) g_bytes_get_size (result->out));
+  g_byte_array_append (flows[1].data, g_bytes_get_data (result->err, NULL), (guint) g_bytes_get_size (result->err));
+  for (int i = 0; i < 2; i++)
+    if (flows[i].fd < 0)
+      flows[i].done = flows[i].data->len;
+  return deliver (flows, g_get_monotonic_time () + DELIVER_S * G_USEC_PER_SEC, cancellable, error);
+}
+
+static gboolean
+run (BjGuest *self, const BjExec *exec, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable, GError **error)
+{
+  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
+  g_autoptr(GBytes) bytes = NULL;
+  g_auto(BjGuestCall) call = { 0 };
+  guint timeout_s = exec->timeout_s ? MIN (exec->timeout_s, BJ_RUN_DAY) : BJ_RUN_DAY;
+
+  if (!bj_guest_request_add_exec (request, exec, error) || !bj_guest_check_running (self, error))
+    return FALSE;
+  bytes = bj_guest_request_finish (request, exec->input);
+  if (!bj_guest_call_begin (&call, self, "stream", bytes, timeout_s + OVERHEAD_S, cancellable))
+    return run_at_once (self, exec, flows, result, cancellable, error);
+  return run_streaming (&call, flows, result, cancellable, error);
 }
 
 /* To its end, but a caller who never closes it does not hold us for ever. */
@@ -247,22 +240,28 @@ gboolean
 bj_guest_exec_stream (BjGuest *self, const BjExec *exec, int in, int out, int err, BjExecResult *result,
                       GCancellable *cancellable, GError **error)
 {
-  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
   guint timeout_s = exec->timeout_s ? MIN (exec->timeout_s, BJ_RUN_DAY) : BJ_RUN_DAY;
   gint64 input_deadline = g_get_monotonic_time () + (gint64) timeout_s * G_USEC_PER_SEC;
   g_autoptr(GBytes) input = in >= 0 ? read_input (in, input_deadline, cancellable, error) : NULL;
   BjExec with_input = *exec;
-  BjStreaming streaming = { .guest = self, .out = { .fd = out }, .err = { .fd = err } };
+  BjFlow flows[2];
   gboolean ok;
 
   if (in >= 0 && input == NULL)
     return FALSE;
   if (input != NULL)
     with_input.input = input;
-  if (!bj_guest_request_add_exec (request, &with_input, error))
+  init_flow (&flows[0], BJ_LANE_OUT, out);
+  init_flow (&flows[1], BJ_LANE_ERR, err);
+  ok = run (self, &with_input, flows, result, cancellable, error);
+  clear_flow (&flows[0]);
+  clear_flow (&flows[1]);
+  if (!ok)
     return FALSE;
-  streaming.spool = g_strdup_printf (BJ_RUN_DIR "/stream-%08x%08x", g_random_int (), g_random_int ());
-  ok = run_streaming (&streaming, request, with_input.input, timeout_s, result, cancellable, error);
-  close_all (&streaming);
-  return ok;
+  g_clear_pointer (&result->out, g_bytes_unref);
+  g_clear_pointer (&result->err, g_bytes_unref);
+  result->out = g_bytes_new (NULL, 0);
+  result->err = g_bytes_new (NULL, 0);
+  result->truncated = FALSE;
+  return TRUE;
 }

@@ -9,13 +9,26 @@
 #define OVERHEAD_S 45 /* on top of a command's timeout: kill, deliver, a slow agent */
 #define HELLO_S 30
 
+static gboolean
+is_paused (gpointer data)
+{
+  return bj_guest_is_paused (data);
+}
+
 BjGuest *
 bj_guest_new (const char *run_dir)
 {
+  static const BjDomainChannel channels[BJ_GUEST_LANES] = { BJ_DOMAIN_CHANNEL_CONTROL, BJ_DOMAIN_CHANNEL_BULK };
   BjGuest *self = g_new0 (BjGuest, 1);
 
   g_atomic_ref_count_init (&self->ref_count);
-  self->channel_xml = bj_domain_xml_build_agent_channel (run_dir);
+  self->run_dir = g_strdup (run_dir);
+  for (int i = 0; i < BJ_GUEST_LANES; i++)
+    {
+      g_autofree char *socket = bj_domain_xml_dup_socket (run_dir, channels[i]);
+
+      self->lanes[i] = bj_lane_new (socket, is_paused, self);
+    }
   g_mutex_init (&self->lock);
   g_mutex_init (&self->calls);
   return self;
@@ -34,14 +47,16 @@ bj_guest_unref (BjGuest *self)
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
   bj_guest_set_domain (self, NULL);
+  for (int i = 0; i < BJ_GUEST_LANES; i++)
+    bj_lane_free (self->lanes[i]);
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->calls);
-  g_free (self->channel_xml);
+  g_free (self->run_dir);
   g_free (self);
 }
 
-void
-bj_guest_set_domain (BjGuest *self, virDomainPtr domain)
+static void
+take_domain (BjGuest *self, virDomainPtr domain)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
@@ -50,7 +65,19 @@ bj_guest_set_domain (BjGuest *self, virDomainPtr domain)
   if (domain != NULL)
     virDomainRef (domain);
   self->domain = domain;
-  self->revived = 0;
+  self->revived = self->lanes_revived = 0;
+  self->agent_only = FALSE;
+}
+
+void
+bj_guest_set_domain (BjGuest *self, virDomainPtr domain)
+{
+  take_domain (self, domain);
+  for (int i = 0; i < BJ_GUEST_LANES; i++)
+    if (domain != NULL)
+      bj_lane_start (self->lanes[i]);
+    else
+      bj_lane_stop (self->lanes[i]);
 }
 
 void
@@ -67,6 +94,16 @@ bj_poll_result_clear (BjPollResult *result)
   g_clear_pointer (&result->output, g_bytes_unref);
 }
 
+/* A guest that can be reached, but never over a lane, is one of an image that has no server for it. */
+static void
+note_ways (BjGuest *self)
+{
+  gboolean open = bj_lane_is_open (self->lanes[BJ_GUEST_CONTROL]);
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  self->agent_only = !open && !self->lanes_known;
+}
+
 gboolean
 bj_guest_hello (BjGuest *self, GCancellable *cancellable, GError **error)
 {
@@ -81,6 +118,7 @@ bj_guest_hello (BjGuest *self, GCancellable *cancellable, GError **error)
     return FALSE;
   if (answer.lengths[0] != strlen (nonce) || memcmp (answer.pieces[0], nonce, strlen (nonce)) != 0)
     return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "The guest did not echo the nonce it was given");
+  note_ways (self);
   return TRUE;
 }
 

@@ -50,7 +50,8 @@ for generator in "$root"/usr/lib/systemd/system-generators/*; do
   ln -sf /dev/null "$root/etc/systemd/system-generators/${generator##*/}"
 done
 systemctl --quiet --root="$root" set-default multi-user.target
-systemctl --quiet --root="$root" enable qemu-guest-agent.service belljar-network.service getty@tty1.service
+systemctl --quiet --root="$root" enable belljar-lane@control.service belljar-lane@bulk.service \
+  qemu-guest-agent.service belljar-network.service getty@tty1.service
 
 # The kernel is started from outside: no boot folder, no initramfs, no module that drives hardware we do not give.
 rm -rf "$root"/boot/* "$root"/initrd.img* "$root"/vmlinuz*

@@ -10,6 +10,8 @@ systemctl is-system-running --wait
 [ -z "$(systemctl --failed --no-legend)" ]
 systemd-run --quiet --wait --pipe true
 [ "$(systemctl is-active qemu-guest-agent.service)" = active ]
+[ "$(systemctl is-active belljar-lane@control.service belljar-lane@bulk.service)" = "active
+active" ]
 [ "$(stat -c %a /tmp)" = 1777 ]
 
 # The tools a task needs.

@@ -258,13 +258,15 @@ class Bench:
 
     def figure_exec(self):
         self.settle()
-        ours, peer = [], []
-        for i in range(self.choose(33, 8)):
-            pair = measure(self.execute, self.daemon.connection, '/bin/true'), measure(self.plain.agent.execute, '/bin/true')
-            if i >= 3:  # the first ones warm both up
-                ours.append(pair[0])
-                peer.append(pair[1])
-        return [Row('exec: round trip', 'ms', ours, peer, 'bare guest agent, 2 ms polls', at_most_ratio=1.3)]
+        triples = []
+        for _ in range(self.choose(33, 8)):
+            triples.append((measure(self.execute, self.daemon.connection, '/bin/true'),
+                            measure(self.plain.agent.execute, '/bin/true'),
+                            measure(self.plain.lane('control').execute, '/bin/true')))
+        ours, agent, lane = zip(*triples[3:])  # the first ones warm all up
+        return [Row('exec: round trip', 'ms', ours, agent, 'bare guest agent, 2 ms polls', at_most_ratio=1.3),
+                Row('exec: round trip', 'ms', ours, lane, 'raw lane', at_most=0.1),
+                Row('exec: added to the raw lane', 'ms', [mine - raw for mine, raw in zip(ours, lane)], at_most=0.02)]
 
     def grow(self, function, *args):
         """By how much the daemon's memory grew at the highest, in MiB."""
@@ -276,23 +278,35 @@ class Bench:
         return max(read_rss_mib(pid, 'VmHWM') - before, 0)
 
     def figure_output(self):
-        """No peer: what is measured is that memory does not follow the amount."""
-        capped, streamed = self.choose((1024, 256), (64, 16))
+        """Memory does not follow the amount; streams against the raw lane."""
+        capped, streamed = self.choose((1024, 100), (64, 16))
 
         def print_much():
             answer = self.execute(self.daemon.connection, '/usr/bin/head', '-c', str(capped * MIB), '/dev/zero')
             if answer[0] != 0 or answer[3]['stdout-bytes'] != capped * MIB:
                 raise AssertionError(f'exit {answer[0]}, {answer[3]}')
 
-        def stream():
-            with open(os.devnull, 'wb') as sink:
-                process = self.daemon.popen_cli('exec', self.session, '--', 'head', '-c', str(streamed * MIB), '/dev/zero',
-                                                stdout=sink)
-                if process.wait(STREAM_S) != 0:
-                    raise AssertionError(f'belljar exec ended with {process.returncode}')
-        _ = self.session
-        return [Row(f'output: {capped} MiB capped, growth', 'MiB', [self.grow(print_much)], at_most=10),
-                Row(f'output: {streamed} MiB streamed, growth', 'MiB', [self.grow(stream)], at_most=10)]
+        def stream(size, count):
+            process = self.daemon.popen_cli('exec', self.session, '--', 'head', '-c', str(size), '/dev/zero',
+                                            stdout=subprocess.PIPE)
+            begun = time.monotonic()
+            first, got = process.stdout.read1(1), 1
+            first_s = time.monotonic() - begun
+            while data := process.stdout.read1(MIB):
+                got += len(data)
+            if process.wait(STREAM_S) != 0 or got != size or not first:
+                raise AssertionError(f'belljar exec ended with {process.returncode} after {got} bytes')
+            count.append((first_s, time.monotonic() - begun))
+        _ = self.session, self.plain
+        firsts, whole = [], []
+        for _ in range(self.choose(9, 2)):
+            stream(1, firsts)
+        rows = [Row(f'output: {capped} MiB capped, growth', 'MiB', [self.grow(print_much)], at_most=10),
+                Row(f'output: {streamed} MiB streamed, growth', 'MiB', [self.grow(stream, streamed * MIB, whole)], at_most=5)]
+        raw = measure(lambda: self.plain.lane('bulk').execute('/usr/bin/head', '-c', str(streamed * MIB), '/dev/zero',
+                                                              mode='stream'))
+        return rows + [Row(f'output: {streamed} MiB streamed', 's', [whole[0][1]], [raw], 'raw lane'),
+                       Row('output: first byte, command started', 'ms', [first for first, _ in firsts], at_most=0.25)]
 
     def figure_import(self):
         self.release()

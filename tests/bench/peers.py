@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import belljar_test as bt
+from lane import Lane
 
 BOOT_S, ANSWER_S, COMMAND_S, TOOL_S = 300, 60, 300, 900
 RESEND_S, POLL_S = 2, 0.002
@@ -102,7 +103,7 @@ class PlainMachine:
 
     def __init__(self, kvm, memory_mib=1024, cpus=2):
         self.folder = tempfile.mkdtemp(prefix='bj-plain-', dir=bt.places()[0])
-        self.process, self.agent, self.boot_s = None, None, None
+        self.process, self.agent, self.boot_s, self.lanes = None, None, None, {}
         try:
             bt.vm_image_folder(self.folder)
             make_overlay(os.path.realpath(self.path('disk.qcow2')), self.path('overlay.qcow2'))
@@ -123,6 +124,10 @@ class PlainMachine:
                 '-drive', f'file={self.path("overlay.qcow2")},format=qcow2,if=virtio,cache=unsafe,discard=unmap',
                 '-device', 'virtio-serial-pci', '-chardev', f'socket,id=agent,path={self.path("agent")},server=on,wait=off',
                 '-device', 'virtserialport,chardev=agent,name=org.qemu.guest_agent.0',
+                '-chardev', f'socket,id=control,path={self.path("control")},server=on,wait=off',
+                '-device', 'virtserialport,chardev=control,name=org.belljar.control.0',
+                '-chardev', f'socket,id=bulk,path={self.path("bulk")},server=on,wait=off',
+                '-device', 'virtserialport,chardev=bulk,name=org.belljar.bulk.0',
                 '-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng']
 
     def start(self, argv):
@@ -143,6 +148,12 @@ class PlainMachine:
         except OSError:
             return None
 
+    def lane(self, name):
+        """The raw channel: control or bulk."""
+        if name not in self.lanes:
+            self.lanes[name] = Lane(self.path(name)).greet(ANSWER_S)
+        return self.lanes[name]
+
     @contextlib.contextmanager
     def frozen(self):
         """It takes no processor time meanwhile."""
@@ -153,8 +164,9 @@ class PlainMachine:
             self.process.send_signal(signal.SIGCONT)
 
     def close(self):
-        if self.agent is not None:
-            self.agent.close()
+        for end in (self.agent, *self.lanes.values()):
+            if end is not None:
+                end.close()
         if self.process is not None:
             bt.end_process(self.process)
         shutil.rmtree(self.folder)

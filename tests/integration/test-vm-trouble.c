@@ -206,27 +206,6 @@ test_screenshot (void)
   g_assert_cmpuint (g_bytes_get_size (png), >, 100);
 }
 
-static void
-test_agent_killed (void)
-{
-  VmFixture *vm = vm_get_image () ? vm_get () : NULL;
-  const char *argv[] = { "/bin/sh", "-c", "pkill -KILL qemu-ga; sleep 20", NULL };
-  const BjExec exec = { .argv = argv, .timeout_s = 60 };
-  g_auto(BjExecResult) result = { 0 };
-  g_autoptr(GError) error = NULL;
-  double start = vm_now ();
-
-  if (vm == NULL)
-    return;
-  g_assert_false (bj_guest_exec (vm->guest, &exec, &result, NULL, &error));
-  g_assert_error (error, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
-  g_test_message ("%s", error->message);
-  vm_report ("noticed a killed agent", vm_now () - start);
-  g_clear_error (&error);
-  bj_machine_wait_ready (vm->machine, 60, NULL, &error);
-  g_assert_no_error (error);
-}
-
 /* Last: the machine is gone after it. */
 static void
 test_destroy (void)
@@ -269,6 +248,5 @@ vm_add_trouble_tests (void)
   g_test_add_func ("/vm/files", test_files);
   g_test_add_func ("/vm/pause", test_pause);
   g_test_add_func ("/vm/screenshot", test_screenshot);
-  g_test_add_func ("/vm/agent-killed", test_agent_killed);
   g_test_add_func ("/vm/destroy", test_destroy);
 }

@@ -168,6 +168,7 @@ main (int argc, char **argv)
   g_test_add_func ("/vm/exec", test_exec);
   g_test_add_func ("/vm/speed", test_speed);
   vm_add_share_tests ();
+  vm_add_lane_tests ();
   vm_add_trouble_tests ();
   status = g_test_run ();
   vm_end ();

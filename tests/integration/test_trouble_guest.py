@@ -112,6 +112,13 @@ class Commands(SessionCase):
         self.run_command('(sleep 1; pkill -STOP qemu-ga; sleep 8; pkill -CONT qemu-ga) >/dev/null 2>&1 & sleep 0.1')
         self.run_command('sleep 3; true', timeout=120)
 
+    def test_channel_killed(self):
+        self.run_command('pkill -KILL -x belljar-lane', timeout=60)
+
+    def test_channel_stopped_for_a_while(self):
+        self.run_command('(sleep 1; pkill -STOP -x belljar-lane; sleep 8; pkill -CONT -x belljar-lane) >/dev/null 2>&1 & sleep 0.1')
+        self.run_command('sleep 3; true', timeout=120)
+
     def test_second_session_on_the_project_is_busy(self):
         ran = self.daemon.cli('task', 'x [scenario default]', '--project', 'trouble')
         self.assertEqual(ran.returncode, 1)
@@ -126,7 +133,7 @@ class Endings(SessionCase):
                      turn(call('run', command='sync; poweroff -ff')), turn(call('run', command='echo still there')),
                      turn(call('run', command='echo still there')), turn(call('run', command='echo still there'))],
         'freeze': [turn(call('write_file', path='made.txt', content='kept\n')),
-                   turn(call('run', command='echo 0 >/proc/sys/kernel/sysrq; (sleep 1; pkill -STOP qemu-ga) & sleep 0.1'))]
+                   turn(call('run', command='echo 0 >/proc/sys/kernel/sysrq; (sleep 1; pkill -STOP "qemu-ga|belljar-lane") & sleep 0.1'))]
                   + [turn(call('run', command='sleep 2; echo still there'))] * 6,
     }
 

@@ -31,4 +31,5 @@ void vm_report (const char *what, double seconds);
 double vm_now (void);
 
 void vm_add_share_tests (void);
+void vm_add_lane_tests (void);
 void vm_add_trouble_tests (void);

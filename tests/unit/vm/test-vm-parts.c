@@ -85,7 +85,7 @@ test_xml_parts (void)
   const BjDomainFiles files = { .disk = "/d" };
   BjMachineSpec hostile = plain;
   g_autofree char *share = bj_domain_xml_build_share ("/s/sessions/abcd2345/run/virtiofsd.sock");
-  g_autofree char *channel = bj_domain_xml_build_agent_channel (plain.run_dir);
+  g_autofree char *channel = bj_domain_xml_build_channel (plain.run_dir, BJ_DOMAIN_CHANNEL_AGENT);
   g_autofree char *disk = bj_domain_xml_build_data_disk ("/s/sessions/abcd2345/tree.tar");
   g_autofree char *escaped = NULL;
 

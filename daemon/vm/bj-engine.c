@@ -3,6 +3,7 @@
 
 #include "bj-accelerator.h"
 #include "bj-domain-xml.h"
+#include "bj-engine-probes.h"
 #include "bj-error.h"
 #include "bj-fd.h"
 #include "bj-libvirt.h"
@@ -187,6 +188,8 @@ bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
 
   if (!prepare_root (self, error))
     return FALSE;
+  if (is_embedded (self))
+    bj_engine_end_probes (self->root_dir);
   g_clear_pointer (&self->reason, g_free);
   self->accelerator = bj_accelerator_choose (self->wish, cache, &self->reason, cancellable, error);
   return self->accelerator != BJ_ACCELERATOR_AUTO && connect_libvirt (self, error);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """belljard killed in every state of a session, and started again: nothing is left, nothing is lost, and the person is told."""
+import glob
 import json
 import os
 import subprocess
@@ -76,6 +77,36 @@ class Killed(SessionCase):
         self.crash()
         self.assertEqual(self.state(session), 'finished')
         self.assertEqual(self.daemon.cli('report', session, '--verify').returncode, 0)
+
+
+class Probing(SessionCase):
+    """The first machine of a state folder: libvirt asks QEMU for its abilities, for seconds, in processes of its own."""
+
+    def probes(self):
+        return [line for line in self.daemon.leftovers.processes() if '-machine none' in line]
+
+    def folders(self):
+        return glob.glob(os.path.join(self.daemon.state_dir, 'engine', 'lib', 'qemu', 'qmp-*'))
+
+    def test_killed_meanwhile(self):
+        session = self.daemon.manager().OpenSession('(a{sv})', {})
+        bt.wait_until(self.probes, 'libvirt to ask QEMU', 120)
+        self.daemon.kill()
+        self.assertTrue(self.probes(), 'it goes on alone')
+        # Its number may be somebody else's by now.
+        folder = os.path.join(self.daemon.state_dir, 'engine', 'lib', 'qemu', 'qmp-other')
+        with subprocess.Popen(['sleep', '300']) as other:
+            self.addCleanup(other.kill)
+            os.makedirs(folder)
+            with open(os.path.join(folder, 'qmp.pid'), 'w', encoding='ascii') as out:
+                out.write(f'{other.pid}\n')
+            self.daemon.start()
+            self.assertEqual(self.probes() + self.folders(), [])
+            self.assertIn('asked QEMU for its abilities', self.daemon.log())
+            self.assertIsNone(other.poll())
+            other.kill()
+        self.assertEqual(self.state(session), 'failed')
+        self.stop(self.open_session())
 
 
 class Kept(SessionCase):

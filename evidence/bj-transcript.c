@@ -17,6 +17,7 @@
 #define RESERVE_BYTES (4 * 1024 * 1024)       /* for the records that end a session */
 #define RESERVE_VALUES (128 * 1024)
 #define READ_SIZE (64 * 1024)
+#define AHEAD_BYTES (1024 * 1024) /* of the disk kept for what comes: a full one must not end a session */
 
 struct _BjTranscript
 {
@@ -26,6 +27,7 @@ struct _BjTranscript
   guint64  length;
   guint64  count;
   guint64  values;
+  guint64  kept; /* bytes of the file that the disk has room for */
   char     head[65];
   gboolean broken; /* a write failed and could not be undone */
 };
@@ -339,6 +341,8 @@ bj_transcript_open (const char *path, GError **error)
 void
 bj_transcript_free (BjTranscript *self)
 {
+  if (self->kept > self->length && ftruncate (self->fd, (off_t) self->length) < 0)
+    g_debug ("%s: giving back the room behind it: %s", self->path, g_strerror (errno));
   close (self->fd);
   g_mutex_clear (&self->lock);
   g_free (self->path);
@@ -361,6 +365,17 @@ check_room (BjTranscript *self, const RecordType *type, const char *line, gsize 
   return TRUE;
 }
 
+/* Best effort: not every file system can, and a full one may still take the line. */
+static void
+keep_room (BjTranscript *self, gsize length)
+{
+  guint64 needed = self->length + length;
+
+  if (needed + AHEAD_BYTES / 2 > self->kept
+      && fallocate (self->fd, FALLOC_FL_KEEP_SIZE, (off_t) self->length, (off_t) (length + AHEAD_BYTES)) == 0)
+    self->kept = needed + AHEAD_BYTES;
+}
+
 static gboolean
 append_line (BjTranscript *self, const RecordType *type, const char *line, gsize length, GError **error)
 {
@@ -369,8 +384,10 @@ append_line (BjTranscript *self, const RecordType *type, const char *line, gsize
 
   if (!check_room (self, type, line, length, &values, error))
     return FALSE;
+  keep_room (self, length + 1);
   if (!bj_fd_write_all (self->fd, whole, length + 1, error))
     {
+      self->kept = 0; /* what follows takes it away */
       g_prefix_error (error, "Transcript %s: ", self->path);
       self->broken = ftruncate (self->fd, (off_t) self->length) < 0;
       return FALSE;

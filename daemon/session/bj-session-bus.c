@@ -331,6 +331,9 @@ work_exec (BjBusCall *call, GError **error)
   };
   GVariant *answer;
 
+  /* An agent waits for room, a person is told. */
+  if (bj_session_is_stalled (call->session))
+    return bj_session_set_stall_error (call->session, error);
   if (!bj_session_run_command (call->session, "exec", label, &exec, call->streams ? call->stream : NULL, &result,
                                call->cancellable, error))
     return FALSE;

@@ -51,16 +51,26 @@ run_in_guest (BjSession *self, BjMachine *machine, const BjExec *exec, const int
               GCancellable *cancellable, GError **error)
 {
   BjGuest *guest = bj_machine_get_guest (machine);
+  g_autoptr(GError) failure = NULL;
+  BjMachineState state;
   gboolean ok;
 
   if (stream != NULL)
-    ok = bj_guest_exec_stream (guest, exec, stream[0], stream[1], stream[2], result, cancellable, error);
+    ok = bj_guest_exec_stream (guest, exec, stream[0], stream[1], stream[2], result, cancellable, &failure);
   else
-    ok = bj_guest_exec (guest, exec, result, cancellable, error);
-  if (!ok && bj_machine_get_state (machine) == BJ_MACHINE_STATE_ABSENT)
+    ok = bj_guest_exec (guest, exec, result, cancellable, &failure);
+  if (ok)
+    return TRUE;
+  state = bj_machine_get_state (machine);
+  if (state == BJ_MACHINE_STATE_ABSENT)
     bj_session_end_work (self, BJ_END_MACHINE, bj_error_get_name (BJ_ERROR_GUEST_UNREACHABLE),
                          "The machine was gone: it was powered off or it crashed");
-  return ok;
+  if (state != BJ_MACHINE_STATE_NO_SPACE || !g_error_matches (failure, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE))
+    {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+  return bj_session_set_stall_error (self, error);
 }
 
 gboolean

@@ -39,6 +39,7 @@ struct _BjSession
   gint64 begun_us;       /* monotonic, when it was asked for */
   gboolean had_command;
   gboolean paused;
+  gboolean stalled; /* its machine waits for room on the host's disk */
   gboolean sync_pending;
   guint64 announced_length;
   BjMachine *machine;

@@ -433,6 +433,8 @@ bj_session_set_paused (BjSession *self, gboolean paused, GError **error)
 
   if (machine == NULL)
     return FALSE;
+  if (bj_session_is_stalled (self))
+    return bj_session_set_stall_error (self, error);
   if (!g_str_equal (state, from))
     return bj_error_set (error, BJ_ERROR_INVALID, "Session %s is %s, not %s", self->plan->id, state, from);
   if (paused ? !bj_machine_pause (machine, error) : !bj_machine_resume (machine, error))
@@ -447,13 +449,42 @@ bj_session_set_paused (BjSession *self, gboolean paused, GError **error)
 }
 
 gboolean
+bj_session_set_stalled (BjSession *self, gboolean stalled)
+{
+  gboolean changed;
+
+  g_mutex_lock (&self->lock);
+  changed = self->stalled != stalled;
+  self->stalled = stalled;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return changed;
+}
+
+gboolean
+bj_session_is_stalled (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  return self->stalled;
+}
+
+gboolean
+bj_session_set_stall_error (BjSession *self, GError **error)
+{
+  return bj_error_set (error, BJ_ERROR_NO_SPACE,
+                       "The host's disk is full, so the machine of session %s waits: make room in %s and it goes on by itself",
+                       self->plan->id, self->context->state_dir);
+}
+
+gboolean
 bj_session_wait_unpaused (BjSession *self, GError **error)
 {
   gint64 until = g_get_monotonic_time () + (gint64) PAUSE_MAX_S * G_USEC_PER_SEC;
   gboolean over;
 
   g_mutex_lock (&self->lock);
-  while (self->paused && self->end == BJ_END_NONE)
+  while ((self->paused || self->stalled) && self->end == BJ_END_NONE)
     if (!g_cond_wait_until (&self->changed, &self->lock, until))
       break;
   over = self->end != BJ_END_NONE || state_is_final (self->state);

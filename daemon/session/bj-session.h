@@ -80,7 +80,12 @@ gboolean bj_session_was_stopped_late (BjSession *self);
 
 /** bj_session_set_paused: @error: when the machine refuses */
 gboolean bj_session_set_paused (BjSession *self, gboolean paused, GError **error);
-/** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine. */
+/** bj_session_set_stalled: Whether the machine waits for room on the host's disk. Returns: whether that is new */
+gboolean bj_session_set_stalled (BjSession *self, gboolean stalled);
+gboolean bj_session_is_stalled (BjSession *self);
+/** bj_session_set_stall_error: Sets the BJ_ERROR_NO_SPACE that says so. Returns: always %FALSE */
+gboolean bj_session_set_stall_error (BjSession *self, GError **error);
+/** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine, or it waits for room on the host. */
 gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
 /** bj_session_set_machine: (nullable); kept with a reference */

@@ -134,11 +134,31 @@ has_room (BjWork *work)
          && (guint64) fs.f_bavail * fs.f_frsize > RESUME_FREE_BYTES;
 }
 
-void
-bj_work_watch_machine (BjWork *work)
+/* QEMU has stopped the machine at a write that found no room: it is repeated when the machine goes on. */
+static void
+wait_for_room (BjWork *work)
 {
   g_autoptr(GError) error = NULL;
 
+  if (bj_session_set_stalled (work->session, TRUE))
+    bj_session_warn (work->session, "The host's disk is full: the machine waits until %llu MiB are free in %s",
+                     RESUME_FREE_BYTES >> 20, work->context->state_dir);
+  bj_session_set_activity (work->session, "waiting for free disk space on the host");
+  if (!has_room (work))
+    return;
+  if (!bj_machine_resume (work->machine, &error))
+    {
+      g_warning ("Session %s: %s", work->plan->id, error->message);
+      return;
+    }
+  bj_session_set_stalled (work->session, FALSE);
+  bj_session_set_activity (work->session, "going on");
+  bj_session_warn (work->session, "There is room on the host's disk again: the machine goes on and lost nothing");
+}
+
+void
+bj_work_watch_machine (BjWork *work)
+{
   switch (bj_machine_get_state (work->machine))
     {
     case BJ_MACHINE_STATE_ABSENT:
@@ -146,9 +166,7 @@ bj_work_watch_machine (BjWork *work)
                            "The machine was gone: it was powered off or it crashed");
       break;
     case BJ_MACHINE_STATE_NO_SPACE:
-      bj_session_set_activity (work->session, "waiting for free disk space on the host");
-      if (has_room (work) && bj_machine_resume (work->machine, &error))
-        bj_session_warn (work->session, "The host's disk was full for a while; the machine waited and lost nothing");
+      wait_for_room (work);
       break;
     case BJ_MACHINE_STATE_RUNNING:
     case BJ_MACHINE_STATE_PAUSED:

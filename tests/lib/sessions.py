@@ -31,6 +31,7 @@ class SessionCase(unittest.TestCase):
 
     scenarios = {}
     config = ''
+    daemon_class = bt.Daemon
 
     @classmethod
     def setUpClass(cls):
@@ -44,7 +45,7 @@ class SessionCase(unittest.TestCase):
             shutil.copy(os.path.join(SCENARIOS, name), cls.folder)
         cls.model = bt.Replay(cls.folder + '/')
         cls.addClassCleanup(cls.model.close)
-        cls.daemon = cls.enterClassContext(bt.Daemon(model=cls.model, config=cls.config))
+        cls.daemon = cls.enterClassContext(cls.daemon_class(model=cls.model, config=cls.config))
 
     def import_project(self, name, files):
         """A project with @files, path to content."""

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-child.h"
 
+#include "bj-cgroup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -165,9 +167,9 @@ run (const BjRequest *request, int in, int out, int err)
 }
 
 pid_t
-bj_child_start (const BjRequest *request, int in, int out, int err)
+bj_child_start (const BjRequest *request, int in, int out, int err, int cgroup)
 {
-  pid_t pid = fork ();
+  pid_t pid = bj_cgroup_fork (cgroup);
 
   if (pid == 0)
     run (request, in, out, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-supervisor.h"
 
+#include "bj-cgroup.h"
 #include "bj-child.h"
 #include "bj-tree.h"
 
@@ -76,7 +77,8 @@ bj_supervisor_start (BjSupervisor *self, const BjRequest *request, int in, bool 
   protect_from_oom ();
   self->started = bj_now ();
   self->deadline = self->started + (int64_t) request->timeout_s * 1000000;
-  self->pid = bj_child_start (request, in, out[1], merged ? out[1] : err[1]);
+  self->cgroup = bj_cgroup_take ();
+  self->pid = bj_child_start (request, in, out[1], merged ? out[1] : err[1], self->cgroup);
   close (out[1]);
   if (!merged)
     close (err[1]);
@@ -145,6 +147,7 @@ next_stage (BjSupervisor *self, BjStage stage)
   if (stage == BJ_STAGE_KILLED)
     {
       bj_tree_hurry ();
+      bj_cgroup_kill (self->cgroup);
       bj_tree_signal (SIGKILL);
       return;
     }

@@ -29,6 +29,7 @@ typedef struct
   BjStream out;
   BjStream err; /* fd -1 if both go to out */
   pid_t pid;
+  int cgroup; /* as bj_cgroup_take() gives it */
   int signals; /* signalfd */
   int64_t started; /* monotonic microseconds, as all times here */
   int64_t deadline;

@@ -69,6 +69,21 @@ class Commands(SessionCase):
         left = self.run_command('pgrep -fx "sleep 4321"').stdout
         self.assertEqual(left, b'', 'the whole tree is gone')
 
+    def test_fork_bomb(self):
+        """It ends with its time, and all of it."""
+        answer = self.capped(b'bash', b'-c', b'bomb() { bomb | bomb & }; bomb; sleep 4322', timeout=20)
+        self.assertIs(answer[3]['timed-out'], True, answer)
+        self.assertEqual(self.run_command('pgrep -c -r D,R,S,T bash').stdout, b'0\n')
+
+    def test_fork_bomb_left_behind(self):
+        """A command that ended may leave something running; the next ones have room to work, and to end it."""
+        self.assertEqual(self.run_command('bomb() { bomb | bomb & }; bomb 2>/dev/null').returncode, 0)
+        ran = self.run_command('sleep 2; for i in 1 2 3; do (echo $i | cat); done')
+        self.assertEqual((ran.returncode, ran.stdout), (0, b'1\n2\n3\n'), ran.stderr)
+        self.run_command('own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup); for group in /sys/fs/cgroup/belljar-*; do '
+                         '[ $group = $own ] || echo 1 >$group/cgroup.kill; done')
+        self.assertEqual(self.run_command('pgrep -c -r D,R,S,T bash').stdout, b'0\n')
+
     def test_background_child_holds_the_pipe(self):
         ran = self.run_command('sleep 30 & echo done', timeout=25)
         self.assertEqual((ran.returncode, ran.stdout), (0, b'done\n'))
@@ -91,11 +106,11 @@ class Commands(SessionCase):
         self.assertEqual((answer[0], answer[3]['stdout-bytes']), (0, 100000000))
         self.assertTrue(bytes(answer[1]).startswith(b'xxxx'))
 
-    def capped(self, *argv):
+    def capped(self, *argv, timeout=600):
         from gi.repository import Gio, GLib
         answer = self.daemon.connection.call_sync(
             'org.belljar1', f'/org/belljar1/sessions/{self.session}', 'org.belljar1.Session', 'Exec',
-            GLib.Variant('(aaya{sv})', (list(argv), {'timeout': GLib.Variant('u', 600)})), None, Gio.DBusCallFlags.NONE,
+            GLib.Variant('(aaya{sv})', (list(argv), {'timeout': GLib.Variant('u', timeout)})), None, Gio.DBusCallFlags.NONE,
             900000, None)
         return answer.unpack()
 

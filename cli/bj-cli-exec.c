@@ -61,7 +61,7 @@ build_options (const ExecWords *words, GUnixFDList *fds, GError **error)
   g_autoptr(GError) problem = NULL;
   guint seconds = 0;
 
-  if (words->timeout != NULL && !bj_units_parse_duration (words->timeout, &seconds, &problem))
+  if (words->timeout != NULL && !bj_units_parse_duration (words->timeout, 1, &seconds, &problem))
     {
       bj_usage_error_set (error, "--timeout: %s", problem->message);
       return NULL;

@@ -241,7 +241,7 @@ bj_verb_extend (BjCli *cli, char **args, GError **error)
 
   if (!bj_cli_parse (cli, NULL, &args, 1, 2, error))
     return -1;
-  if (args[2] != NULL && !bj_units_parse_duration (args[2], &seconds, &problem))
+  if (args[2] != NULL && !bj_units_parse_duration (args[2], 1, &seconds, &problem))
     return bj_usage_error_set (error, "%s", problem->message);
   if (seconds > EXTEND_MAX_S)
     return bj_usage_error_set (error, _("At most 1d at once"));

@@ -10,7 +10,6 @@
 
 #include <glib/gi18n.h>
 
-#define MIB (1024 * 1024)
 
 void
 bj_task_words_clear (BjTaskWords *words)
@@ -61,7 +60,7 @@ add_time (GVariantDict *dict, const char *time, GError **error)
 
   if (time == NULL)
     return TRUE;
-  if (!bj_units_parse_duration (time, &seconds, &problem))
+  if (!bj_units_parse_duration (time, 1, &seconds, &problem))
     {
       bj_usage_error_set (error, "--time: %s", problem->message);
       return FALSE;
@@ -70,24 +69,20 @@ add_time (GVariantDict *dict, const char *time, GError **error)
   return TRUE;
 }
 
-/* A bare number is MiB, as the bus has it; with a unit it is a size: 2G. */
 static gboolean
 add_memory (GVariantDict *dict, const char *memory, GError **error)
 {
-  guint64 value;
+  g_autoptr(GError) problem = NULL;
+  guint mib;
 
   if (memory == NULL)
     return TRUE;
-  if (!g_ascii_string_to_unsigned (memory, 10, 1, G_MAXUINT, &value, NULL))
+  if (!bj_units_parse_memory (memory, &mib, &problem))
     {
-      if (!bj_units_parse_size (memory, &value, NULL) || value / MIB == 0 || value / MIB > G_MAXUINT)
-        {
-          bj_usage_error_set (error, _("--memory: write MiB or a size, for example 2048 or 2G"));
-          return FALSE;
-        }
-      value /= MIB;
+      bj_usage_error_set (error, "--memory: %s", problem->message);
+      return FALSE;
     }
-  g_variant_dict_insert (dict, "memory-mib", "u", (guint) value);
+  g_variant_dict_insert (dict, "memory-mib", "u", mib);
   return TRUE;
 }
 

@@ -3,6 +3,8 @@
 
 #include "bj-error.h"
 
+#define MIB (G_GUINT64_CONSTANT (1) << 20)
+
 typedef struct
 {
   char letter;
@@ -30,7 +32,7 @@ find_factor (const char *end, const Unit *units, gsize n_units)
 }
 
 static gboolean
-parse (const char *text, const Unit *units, gsize n_units, guint64 max, guint64 *value)
+parse (const char *text, const Unit *units, gsize n_units, guint64 least, guint64 most, guint64 *value)
 {
   char *end = NULL;
   guint64 number;
@@ -40,18 +42,18 @@ parse (const char *text, const Unit *units, gsize n_units, guint64 max, guint64 
     return FALSE;
   number = g_ascii_strtoull (text, &end, 10);
   factor = find_factor (end, units, n_units);
-  if (number == 0 || factor == 0 || number > max / factor)
+  if (factor == 0 || number > most / factor || number * factor < least)
     return FALSE;
   *value = number * factor;
   return TRUE;
 }
 
 gboolean
-bj_units_parse_duration (const char *text, guint *seconds, GError **error)
+bj_units_parse_duration (const char *text, guint least, guint *seconds, GError **error)
 {
   guint64 value;
 
-  if (!parse (text, durations, G_N_ELEMENTS (durations), G_MAXUINT, &value))
+  if (!parse (text, durations, G_N_ELEMENTS (durations), least, G_MAXUINT, &value))
     return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is not a duration; write for example 90s, 20m, 2h or 1d",
                          text != NULL ? text : "");
   *seconds = (guint) value;
@@ -59,11 +61,28 @@ bj_units_parse_duration (const char *text, guint *seconds, GError **error)
 }
 
 gboolean
-bj_units_parse_size (const char *text, guint64 *bytes, GError **error)
+bj_units_parse_size (const char *text, guint64 least, guint64 *bytes, GError **error)
 {
-  if (!parse (text, sizes, G_N_ELEMENTS (sizes), G_MAXINT64, bytes))
+  if (!parse (text, sizes, G_N_ELEMENTS (sizes), least, G_MAXINT64, bytes))
     return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is not a size; write for example 64M or 2G",
                          text != NULL ? text : "");
+  return TRUE;
+}
+
+gboolean
+bj_units_parse_memory (const char *text, guint *mib, GError **error)
+{
+  const guint64 least = BJ_MEMORY_MIN_MIB;
+  const guint64 most = BJ_MEMORY_MAX_MIB;
+  guint64 value;
+
+  if (!parse (text, NULL, 0, least, most, &value))
+    {
+      if (!parse (text, sizes, G_N_ELEMENTS (sizes), least * MIB, (most + 1) * MIB - 1, &value))
+        return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is not %s", text != NULL ? text : "", BJ_MEMORY_RANGE);
+      value /= MIB;
+    }
+  *mib = (guint) value;
   return TRUE;
 }
 

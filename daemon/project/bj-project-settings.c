@@ -2,6 +2,7 @@
 #include "bj-project-store.h"
 
 #include "bj-error.h"
+#include "bj-units.h"
 
 #include <string.h>
 
@@ -9,8 +10,6 @@
 #define COMMAND_MAX 8192
 #define PROTECT_MAX 100
 #define PATTERN_MAX 512
-#define MEMORY_MIN_MIB 64
-#define MEMORY_MAX_MIB (1024 * 1024)
 
 void
 bj_project_settings_clear (BjProjectSettings *settings)
@@ -86,19 +85,7 @@ take_network (BjProjectSettings *settings, const char *value)
 static const char *
 take_memory (BjProjectSettings *settings, const char *value)
 {
-  gsize length = strlen (value);
-  gboolean gib = g_str_has_suffix (value, "G");
-  gboolean unit = gib || g_str_has_suffix (value, "M");
-  g_autofree char *digits = g_strndup (value, unit ? length - 1 : length);
-  guint64 number = 0;
-
-  if (!g_ascii_string_to_unsigned (digits, 10, 1, MEMORY_MAX_MIB, &number, NULL))
-    return "is not an amount of memory: write MiB, or for example 512M or 2G";
-  number *= gib ? 1024 : 1;
-  if (number < MEMORY_MIN_MIB || number > MEMORY_MAX_MIB)
-    return "is not between 64M and 1024G";
-  settings->memory_mib = (guint) number;
-  return NULL;
+  return bj_units_parse_memory (value, &settings->memory_mib, NULL) ? NULL : "is not " BJ_MEMORY_RANGE;
 }
 
 static const struct

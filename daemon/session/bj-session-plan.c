@@ -4,6 +4,7 @@
 #include "bj-error.h"
 #include "bj-name.h"
 #include "bj-options.h"
+#include "bj-units.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>
@@ -11,8 +12,6 @@
 #define TASK_MAX (64 * 1024)
 #define CHECK_MAX (16 * 1024)
 #define WALL_CLOCK_MAX (24 * 60 * 60)
-#define MEMORY_MIN_MIB 256
-#define MEMORY_MAX_MIB (64 * 1024)
 #define CPUS_MAX 16
 
 static gboolean
@@ -40,9 +39,9 @@ check_memory (GVariant *value, GError **error)
 {
   guint32 mib = g_variant_get_uint32 (value);
 
-  if (mib >= MEMORY_MIN_MIB && mib <= MEMORY_MAX_MIB)
+  if (mib >= BJ_MEMORY_MIN_MIB && mib <= BJ_MEMORY_MAX_MIB)
     return TRUE;
-  return bj_error_set (error, BJ_ERROR_INVALID, "must be %d to %d MiB", MEMORY_MIN_MIB, MEMORY_MAX_MIB);
+  return bj_error_set (error, BJ_ERROR_INVALID, "must be %d to %d MiB", BJ_MEMORY_MIN_MIB, BJ_MEMORY_MAX_MIB);
 }
 
 static gboolean

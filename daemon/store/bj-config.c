@@ -4,6 +4,7 @@
 #include "bj-error.h"
 #include "bj-fd.h"
 #include "bj-name.h"
+#include "bj-units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,54 +28,6 @@ struct _BjKey
 };
 
 static gboolean
-parse_with_units (const char *text, const char *units, const guint64 *factors, guint64 most, guint64 *number)
-{
-  const char *unit;
-  char *end = NULL;
-  guint64 value, factor = 1;
-
-  if (!g_ascii_isdigit (*text))
-    return FALSE;
-  errno = 0;
-  value = g_ascii_strtoull (text, &end, 10);
-  if (errno != 0)
-    return FALSE;
-  if (*end != '\0')
-    {
-      unit = strchr (units, *end);
-      if (unit == NULL || end[1] != '\0')
-        return FALSE;
-      factor = factors[unit - units];
-    }
-  return g_uint64_checked_mul (number, value, factor) && *number <= most;
-}
-
-gboolean
-bj_config_parse_duration (const char *text, guint *seconds, GError **error)
-{
-  static const guint64 factors[] = { 1, 60, 60 * 60, DAY_S };
-  guint64 number = 0;
-
-  if (!parse_with_units (text, "smhd", factors, G_MAXUINT32, &number))
-    return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is no duration: write for example 90, 20m, 2h or 1d", text);
-  *seconds = (guint) number;
-  return TRUE;
-}
-
-gboolean
-bj_config_parse_size (const char *text, guint64 *bytes, GError **error)
-{
-  static const guint64 factors[] = { 1024, G_GUINT64_CONSTANT (1) << 20, G_GUINT64_CONSTANT (1) << 30,
-                                     G_GUINT64_CONSTANT (1) << 40 };
-  guint64 number = 0;
-
-  if (!parse_with_units (text, "KMGT", factors, G_MAXINT64, &number))
-    return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is no size: write for example 65536, 64M or 2G", text);
-  *bytes = number;
-  return TRUE;
-}
-
-static gboolean
 check_range (const BjKey *key, guint64 number, GError **error)
 {
   return (number >= key->least && number <= key->most)
@@ -88,7 +41,7 @@ parse_number (const BjKey *key, const char *value, gpointer field, GError **erro
 {
   guint64 number = 0;
 
-  if (!parse_with_units (value, "", NULL, G_MAXUINT32, &number))
+  if (!g_ascii_string_to_unsigned (value, 10, 0, G_MAXUINT32, &number, NULL))
     return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is no number", value);
   *(guint *) field = (guint) number;
   return check_range (key, number, error);
@@ -97,13 +50,13 @@ parse_number (const BjKey *key, const char *value, gpointer field, GError **erro
 static gboolean
 parse_duration (const BjKey *key, const char *value, gpointer field, GError **error)
 {
-  return bj_config_parse_duration (value, field, error) && check_range (key, *(guint *) field, error);
+  return bj_units_parse_duration (value, 0, field, error) && check_range (key, *(guint *) field, error);
 }
 
 static gboolean
 parse_size (const BjKey *key, const char *value, gpointer field, GError **error)
 {
-  return bj_config_parse_size (value, field, error) && check_range (key, *(guint64 *) field, error);
+  return bj_units_parse_size (value, 0, field, error) && check_range (key, *(guint64 *) field, error);
 }
 
 static gboolean
@@ -269,7 +222,7 @@ static const BjKey keys[] = {
   KEY ("engine", "uri", parse_engine_uri, engine_uri, 0, 0),
   KEY ("engine", "accelerator", parse_accelerator, accelerator, 0, 0),
   KEY ("limits", "sessions", parse_number, sessions, 1, 256),
-  KEY ("limits", "memory-mib", parse_number, memory_mib, 128, 1024 * 1024),
+  KEY ("limits", "memory-mib", parse_number, memory_mib, BJ_MEMORY_MIN_MIB, BJ_MEMORY_MAX_MIB),
   KEY ("limits", "memory-total-mib", parse_number, memory_total_mib, 0, 64 * 1024 * 1024),
   KEY ("limits", "cpus", parse_number, cpus, 1, 256),
   KEY ("limits", "steps", parse_number, steps, 1, 100000),

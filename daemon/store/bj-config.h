@@ -43,9 +43,4 @@ BjConfig *bj_config_load (const char *path, gboolean must_exist, GError **error)
 void bj_config_free (BjConfig *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjConfig, bj_config_free)
 
-/** bj_config_parse_duration: "90", "20m", "2h", "1d" to seconds; for the command too */
-gboolean bj_config_parse_duration (const char *text, guint *seconds, GError **error);
-/** bj_config_parse_size: "64M", "2G", plain bytes */
-gboolean bj_config_parse_size (const char *text, guint64 *bytes, GError **error);
-
 G_END_DECLS

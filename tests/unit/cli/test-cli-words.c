@@ -1,92 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-cli-task.h"
-#include "bj-units.h"
 
 #include "bj-error.h"
-
-static void
-test_durations (void)
-{
-  static const struct
-  {
-    const char *text;
-    guint seconds; /* 0: refused */
-  } cases[] = {
-    { "90", 90 },      { "90s", 90 },         { "20m", 1200 },        { "2h", 7200 },
-    { "1d", 86400 },   { "0", 0 },            { "0m", 0 },            { "", 0 },
-    { NULL, 0 },       { "m", 0 },            { "-1", 0 },            { "+1", 0 },
-    { " 1", 0 },       { "1 m", 0 },          { "1mm", 0 },           { "1.5h", 0 },
-    { "1w", 0 },       { "0x10", 0 },         { "20M", 0 },           { "4294967295", 4294967295u },
-    { "4294967296", 0 }, { "49711d", 0 },     { "49710d", 4294944000u }, { "99999999999999999999999", 0 },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autoptr(GError) error = NULL;
-      guint seconds = 0;
-      gboolean good = bj_units_parse_duration (cases[i].text, &seconds, &error);
-
-      g_test_message ("%s", cases[i].text != NULL ? cases[i].text : "NULL");
-      g_assert_cmpint (good, ==, cases[i].seconds != 0);
-      g_assert_cmpuint (seconds, ==, cases[i].seconds);
-      g_assert_true (good || g_error_matches (error, BJ_ERROR, BJ_ERROR_INVALID));
-    }
-}
-
-static void
-test_sizes (void)
-{
-  static const struct
-  {
-    const char *text;
-    guint64 bytes; /* 0: refused */
-  } cases[] = {
-    { "4096", 4096 },
-    { "64K", 65536 },
-    { "64M", 67108864 },
-    { "2G", G_GUINT64_CONSTANT (2147483648) },
-    { "1T", G_GUINT64_CONSTANT (1099511627776) },
-    { "2g", 0 },
-    { "2GB", 0 },
-    { "2GiB", 0 },
-    { "", 0 },
-    { NULL, 0 },
-    { "G", 0 },
-    { "-2G", 0 },
-    { "9223372036854775807", G_MAXINT64 },
-    { "9223372036854775808", 0 },
-    { "8388608T", 0 },
-    { "18446744073709551617", 0 },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      guint64 bytes = 0;
-
-      g_test_message ("%s", cases[i].text != NULL ? cases[i].text : "NULL");
-      g_assert_cmpint (bj_units_parse_size (cases[i].text, &bytes, NULL), ==, cases[i].bytes != 0);
-      g_assert_cmpuint (bytes, ==, cases[i].bytes);
-    }
-}
-
-static void
-test_duration_text (void)
-{
-  static const struct
-  {
-    guint64 seconds;
-    const char *text;
-  } cases[] = {
-    { 0, "0 s" }, { 59, "59 s" }, { 60, "1 min 0 s" }, { 3599, "59 min 59 s" }, { 3600, "1 h 0 min" }, { 7500, "2 h 5 min" },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autofree char *text = bj_units_format_duration (cases[i].seconds);
-
-      g_assert_cmpstr (text, ==, cases[i].text);
-    }
-}
 
 static const struct
 {
@@ -210,9 +125,6 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/cli/durations", test_durations);
-  g_test_add_func ("/cli/sizes", test_sizes);
-  g_test_add_func ("/cli/duration-text", test_duration_text);
   g_test_add_func ("/cli/task-words", test_task_words);
   g_test_add_func ("/cli/report-exits", test_report_exits);
   g_test_add_func ("/cli/bad-reports", test_bad_reports);

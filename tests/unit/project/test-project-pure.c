@@ -58,7 +58,7 @@ test_bad_settings (void)
     { TEXT ("[check]\nnetwork=yes\n"), "line 2: network is neither" },
     { TEXT ("[machine]\nmemory=lots\n"), "line 2: memory is not an amount" },
     { TEXT ("[machine]\nmemory=-5\n"), "line 2: memory" },
-    { TEXT ("[machine]\nmemory=1\n"), "line 2: memory is not between" },
+    { TEXT ("[machine]\nmemory=1\n"), "line 2: memory is not an amount" },
     { TEXT ("[machine]\nmemory=9999999G\n"), "line 2: memory" },
     { TEXT ("[machine]\nmemory=\n"), "line 2: memory" },
     { TEXT ("[machine]\nmemory=G\n"), "line 2: memory" },

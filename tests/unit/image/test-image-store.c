@@ -524,6 +524,9 @@ test_build_cancelled (Fixture *f, gconstpointer data)
   put_recipe (f, "1", script);
   thread = g_thread_new ("build", build_thread, &build);
   started = wait_for_file (mark);
+  deadline = g_get_monotonic_time () + 30 * G_USEC_PER_SEC;
+  while (!process_with (word) && g_get_monotonic_time () < deadline)
+    g_usleep (10000); /* the mark comes before it */
   g_assert_true (process_with (word));
   g_assert_null (bj_image_store_build (f->store, "tiny", NULL, 2, NULL, NULL, &busy));
   g_assert_error (busy, BJ_ERROR, BJ_ERROR_BUSY);

@@ -67,6 +67,7 @@ serve (const char *data, GError **error)
 
   if (agent == NULL)
     return EXIT_FAILURE;
+  bj_bus_end_with_peer (DAEMON_FD);
   connection = bj_bus_peer_from_fd (DAEMON_FD, FALSE, error);
   if (connection == NULL)
     {

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-bus.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <gio/gunixfdlist.h>
+#include <poll.h>
 #include <unistd.h>
+
+#define LAST_WORDS_US (5 * G_USEC_PER_SEC)
 
 static GDBusConnection *
 connect_address (const char *spec, GCancellable *cancellable, GError **error)
@@ -55,4 +60,24 @@ bj_bus_peer_from_fd (int fd, gboolean server, GError **error)
   else
     flags |= G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT;
   return g_dbus_connection_new_sync (G_IO_STREAM (stream), guid, flags, NULL, NULL, error);
+}
+
+static gpointer
+watch_peer (gpointer data)
+{
+  struct pollfd peer = { .fd = GPOINTER_TO_INT (data), .events = POLLRDHUP };
+
+  while (poll (&peer, 1, -1) < 0 && errno == EINTR)
+    continue;
+  g_usleep (LAST_WORDS_US);
+  _exit (1);
+}
+
+void
+bj_bus_end_with_peer (int fd)
+{
+  int own = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+
+  if (own >= 0)
+    g_thread_unref (g_thread_new ("peer", watch_peer, GINT_TO_POINTER (own)));
 }

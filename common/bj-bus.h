@@ -33,4 +33,13 @@ GDBusConnection *bj_bus_connect (const char *spec, GCancellable *cancellable, GE
  */
 GDBusConnection *bj_bus_peer_from_fd (int fd, gboolean server, GError **error);
 
+/**
+ * bj_bus_end_with_peer:
+ * @fd: a connected unix socket; it is duplicated
+ *
+ * Ends this process five seconds after the other side closed the socket, whatever the main loop is busy with then: whoever
+ * served belljard has nothing left to do without it.
+ */
+void bj_bus_end_with_peer (int fd);
+
 G_END_DECLS

@@ -39,9 +39,11 @@ static int
 serve (GError **error)
 {
   g_autoptr(GMainLoop) loop = g_main_loop_new (NULL, FALSE);
-  g_autoptr(GDBusConnection) connection = bj_bus_peer_from_fd (DAEMON_FD, FALSE, error);
+  g_autoptr(GDBusConnection) connection = NULL;
   g_autoptr(BjGateway) gateway = NULL;
 
+  bj_bus_end_with_peer (DAEMON_FD);
+  connection = bj_bus_peer_from_fd (DAEMON_FD, FALSE, error);
   if (connection == NULL)
     {
       g_prefix_error (error, "File descriptor %d should be the daemon's socket: ", DAEMON_FD);

@@ -62,7 +62,7 @@ class TemplateCase(unittest.TestCase):
         ran = daemon.cli('exec', session, '--', 'cat', '/etc/hostname')
         self.assertEqual((ran.returncode, ran.stdout.strip()), (0, f'belljar-{session}'), ran.stderr)
         self.assertEqual(daemon.cli('stop', session).returncode, 0)
-        bt.wait_until(lambda: self.show(daemon, session)['state'] == 'finished', f'{session} to end')
+        bt.wait_until(lambda: self.show(daemon, session)['state'] == 'finished', f'{session} to end', OWN_MACHINE_S)
         return self.report(daemon, session)
 
     def templates(self, daemon):
@@ -210,7 +210,7 @@ class PoolTest(TemplateCase):
     def test_from_the_pool(self):
         with self.daemon(config=self.config) as daemon:
             self.wait_stock(daemon, 1)
-            bt.wait_until(lambda: self.run_one(daemon)['machines'][0]['start'] == 'pool', 'a machine of the pool')
+            bt.wait_until(lambda: self.run_one(daemon)['machines'][0]['start'] == 'pool', 'a machine of the pool', OWN_MACHINE_S)
             self.wait_stock(daemon, 1)
             # Killed with one in stock, and with one handed out: nothing stays.
             self.open(daemon)
@@ -233,7 +233,7 @@ class PoolTest(TemplateCase):
         with self.daemon(config=self.config) as daemon:
             self.wait_stock(daemon, 1)
             self.assertEqual(daemon.cli('image', 'delete', 'debian').returncode, 0)
-            bt.wait_until(lambda: bt.machines_of(daemon.state_dir) == [] and self.stock(daemon) == [], 'the pool to be empty')
+            bt.wait_until(lambda: bt.machines_of(daemon.state_dir) == [] and self.stock(daemon) == [], 'the pool to be empty', OWN_MACHINE_S)
 
 
 class MemoryTest(SessionCase):

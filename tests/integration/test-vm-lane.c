@@ -102,6 +102,8 @@ test_absent (void)
   g_assert_false (try_sh (vm->guest, "systemd-run --quiet systemctl mask --quiet --now belljar-lane@bulk "
                                      "belljar-lane@control; sleep 100",
                           NULL));
+  while (bj_lane_is_open (vm->guest->lanes[BJ_GUEST_BULK]))
+    try_sh (vm->guest, "true", NULL);
   g_assert_cmpint (pipe2 (fds, O_CLOEXEC), ==, 0);
   bj_guest_exec_stream (vm->guest, &exec, -1, fds[1], -1, &result, NULL, &error);
   g_assert_no_error (error);

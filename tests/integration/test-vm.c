@@ -97,6 +97,23 @@ compare_doubles (gconstpointer a, gconstpointer b)
   return (x > y) - (x < y);
 }
 
+/* It starts no earlier than we are ready. */
+static void
+wait_for_agent (virDomainPtr domain)
+{
+  double deadline = vm_now () + 120;
+  char *reply = NULL;
+
+  while (reply == NULL && vm_now () < deadline)
+    {
+      reply = virDomainQemuAgentCommand (domain, "{\"execute\":\"guest-ping\"}", 10, 0);
+      if (reply == NULL)
+        g_usleep (100000);
+    }
+  g_assert_nonnull (reply);
+  free (reply);
+}
+
 /* The bare agent, with the same steps as bj_guest_exec() takes. */
 static void
 run_bare (virDomainPtr domain)
@@ -138,6 +155,7 @@ test_speed (void)
   if (vm == NULL)
     return;
   domain = virDomainLookupByName (bj_engine_get_connection (vm->engine, NULL), "bj-one");
+  wait_for_agent (domain);
   for (int i = 0; i < 40; i++)
     {
       g_auto(BjExecResult) result = { 0 };

@@ -233,7 +233,8 @@ class PoolTest(TemplateCase):
         with self.daemon(config=self.config) as daemon:
             self.wait_stock(daemon, 1)
             self.assertEqual(daemon.cli('image', 'delete', 'debian').returncode, 0)
-            bt.wait_until(lambda: bt.machines_of(daemon.state_dir) == [] and self.stock(daemon) == [], 'the pool to be empty', OWN_MACHINE_S)
+            bt.wait_until(lambda: bt.machines_of(daemon.state_dir) == [] and self.stock(daemon) == [], 'the pool to be empty',
+                          OWN_MACHINE_S)
 
 
 class MemoryTest(SessionCase):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-cli-output.h"
+#include "bj-cli-timing.h"
 #include "bj-cli-verbs.h"
 #include "bj-client-wait.h"
 
@@ -138,7 +139,12 @@ int
 bj_verb_show (BjCli *cli, char **args, GError **error)
 {
   gboolean as_json = FALSE;
-  const GOptionEntry entries[] = { { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print JSON"), NULL }, { 0 } };
+  gboolean timing = FALSE;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print JSON"), NULL },
+    { "timing", 0, 0, G_OPTION_ARG_NONE, &timing, N_("print what each phase took"), NULL },
+    { 0 },
+  };
   g_autoptr(BjDBusSession) session = NULL;
   g_autoptr(GVariant) answer = NULL;
   g_autoptr(GVariant) plan_answer = NULL;
@@ -150,6 +156,8 @@ bj_verb_show (BjCli *cli, char **args, GError **error)
   session = bj_cli_find_session (cli, args[1], error);
   if (session == NULL)
     return -1;
+  if (timing)
+    return bj_cli_show_timing (cli, session, error);
   answer = bj_cli_call_simple (cli, session, "Details", NULL, error);
   if (answer == NULL)
     return -1;

@@ -242,7 +242,7 @@ class MemoryTest(SessionCase):
     config = '[limits]\nsessions=8\nmemory-total-mib=3072\n'
 
     def activity(self, session):
-        return self.daemon.cli_json('show', session)[1]['activity']
+        return self.daemon.cli_json('show', session)[1]['details'].get('activity', '')
 
     def test_eight_at_once(self):
         options = {'network': GLib.Variant('s', 'none')}

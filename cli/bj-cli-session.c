@@ -6,6 +6,7 @@
 
 #include "bj-error.h"
 #include "bj-fd.h"
+#include "bj-report.h"
 #include "bj-units.h"
 #include "bj-untrusted.h"
 
@@ -95,21 +96,44 @@ print_properties (BjDBusSession *session)
   bj_output_line ("%-12s %u", "steps", bj_dbus_session_get_steps (session));
 }
 
-/* All that a guest, a model or a person wrote is escaped on its way out. */
-static void
-print_details (GVariant *details, GVariant *plan)
+static const char *
+get_detail (GVariant *details, const char *key)
 {
+  const char *text = "";
+
+  g_variant_lookup (details, key, "&s", &text);
+  return text;
+}
+
+static void
+print_timing (GVariant *details)
+{
+  g_autoptr(JsonNode) node = json_from_string (get_detail (details, "timing"), NULL);
+  g_autofree char *text = NULL;
+
+  if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
+    text = bj_report_format_timing (json_node_get_object (node));
+  print_text ("timing", text);
+}
+
+static void
+print_fenced (const char *begin, const char *end, const char *text)
+{
+  g_autofree char *escaped = bj_untrusted_escape_block (text, -1, TEXT_MAX);
+  g_autofree char *fenced = bj_report_fence (begin, end, escaped, FALSE, NULL, bj_output_get_width (STDOUT_FILENO));
+
+  bj_output_text ("\n");
+  bj_output_text (fenced);
+}
+
+/* Returns: (transfer full): the model's plan, one entry a line */
+static char *
+format_plan (GVariant *plan)
+{
+  GString *lines = g_string_new (NULL);
   GVariantIter iter;
-  const char *key;
   GVariant *value;
 
-  g_variant_iter_init (&iter, details);
-  while (g_variant_iter_next (&iter, "{&sv}", &key, &value))
-    {
-      if (g_variant_is_of_type (value, G_VARIANT_TYPE_STRING))
-        print_text (key, g_variant_get_string (value, NULL));
-      g_variant_unref (value);
-    }
   g_variant_iter_init (&iter, plan);
   while ((value = g_variant_iter_next_value (&iter)) != NULL)
     {
@@ -120,9 +144,29 @@ print_details (GVariant *details, GVariant *plan)
       g_variant_lookup (value, "text", "&s", &text);
       g_variant_lookup (value, "status", "&s", &status);
       escaped = bj_untrusted_escape (text, -1, TEXT_MAX);
-      bj_output_line ("%-12s [%s] %s", "plan", status, escaped);
+      g_string_append_printf (lines, "%s[%s] %s", lines->len > 0 ? "\n" : "", status, escaped);
       g_variant_unref (value);
     }
+  return g_string_free (lines, FALSE);
+}
+
+/* Facts first; what the model says stands behind them, in the same fence as in a report. */
+static void
+print_details (GVariant *details, GVariant *plan)
+{
+  static const struct { const char *key, *label; } facts[] = {
+    { "task", "task" }, { "activity", "activity" }, { "check", "check" }, { "check-source", "chosen by" }, { "error", "error" },
+  };
+  g_autofree char *steps = format_plan (plan);
+  const char *summary = get_detail (details, "summary");
+
+  for (guint i = 0; i < G_N_ELEMENTS (facts); i++)
+    print_text (facts[i].label, get_detail (details, facts[i].key));
+  print_timing (details);
+  if (*steps != '\0')
+    print_fenced (_("untrusted plan"), _("end of the untrusted plan"), steps);
+  if (*summary != '\0')
+    print_fenced (_("untrusted summary"), _("end of the untrusted summary"), summary);
 }
 
 static void

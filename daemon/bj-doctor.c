@@ -3,13 +3,11 @@
 
 #include "bj-doctor.h"
 
-#include "bj-error.h"
 #include "bj-state-dir.h"
 
 #include <unistd.h>
 
 #define FREE_WANTED_MIB 5120
-#define UNDER_WAY_MAX 16
 #define ACTIONS "/usr/share/polkit-1/actions/org.belljar1.policy"
 
 struct _BjDoctor
@@ -19,21 +17,11 @@ struct _BjDoctor
   GVariantBuilder checks;
 };
 
-/* Each asks the model server: without a bound a flood of calls keeps the gateway from its sessions' turns. */
-static int under_way;
-
 BjDoctor *
-bj_doctor_new (BjContext *context, BjSessionManager *sessions, GError **error)
+bj_doctor_new (BjContext *context, BjSessionManager *sessions)
 {
-  BjDoctor *self;
+  BjDoctor *self = g_new0 (BjDoctor, 1);
 
-  if (g_atomic_int_add (&under_way, 1) >= UNDER_WAY_MAX)
-    {
-      g_atomic_int_add (&under_way, -1);
-      bj_error_set (error, BJ_ERROR_LIMIT, "%d callers ask the doctor already: ask again in a moment", UNDER_WAY_MAX);
-      return NULL;
-    }
-  self = g_new0 (BjDoctor, 1);
   self->context = context;
   self->sessions = g_object_ref (sessions);
   g_variant_builder_init (&self->checks, G_VARIANT_TYPE ("aa{sv}"));
@@ -46,7 +34,6 @@ bj_doctor_free (BjDoctor *self)
   g_variant_builder_clear (&self->checks);
   g_object_unref (self->sessions);
   g_free (self);
-  g_atomic_int_add (&under_way, -1);
 }
 
 static void
@@ -110,6 +97,7 @@ check_model (BjDoctor *self)
   g_autoptr(GError) error = NULL;
   g_autoptr(GVariant) info = NULL;
   g_autofree char *detail = NULL;
+  g_autofree char *fix = NULL;
   gboolean reachable = FALSE, found = FALSE;
   const char *why = "";
 
@@ -118,20 +106,22 @@ check_model (BjDoctor *self)
       add (self, "model", FALSE, "No model is configured", "Set url= and name= in [model] of belljar.conf");
       return;
     }
-  info = bj_gateway_probe (bj_session_manager_get_gateway (self->sessions), config->model_name, &error);
-  if (info != NULL)
+  info = bj_gateway_ask (bj_session_manager_get_gateway (self->sessions), config->model_name, &error);
+  if (info == NULL)
     {
-      g_variant_lookup (info, "reachable", "b", &reachable);
-      g_variant_lookup (info, "found", "b", &found);
-      g_variant_lookup (info, "error", "&s", &why);
+      add (self, "model", FALSE, error->message,
+           "The gateway (belljar-gateway) does not answer belljard: restart belljard, and look into its log for the cause");
+      return;
     }
-  if (reachable && !found)
-    why = "the server does not have it";
-  detail = g_strdup_printf ("%s at %s%s%s", config->model_name, config->model_url, reachable && found ? "" : ": ",
-                            error != NULL ? error->message : why);
-  add (self, "model", reachable && found, detail,
-       reachable ? "Fetch the model (ollama pull NAME), or set another name= in [model] of belljar.conf"
-                 : "Start the model server, or set url= in [model] of belljar.conf");
+  g_variant_lookup (info, "reachable", "b", &reachable);
+  g_variant_lookup (info, "found", "b", &found);
+  g_variant_lookup (info, "error", "&s", &why);
+  detail = g_strdup_printf ("%s at %s%s%s", config->model_name, config->model_url, *why != '\0' ? ": " : "", why);
+  if (reachable && *why != '\0' && !found)
+    fix = g_strdup_printf ("Run “ollama pull %s” there, or set another name= in [model] of belljar.conf", config->model_name);
+  else
+    fix = g_strdup ("Start the model server, or set url= in [model] of belljar.conf");
+  add (self, "model", reachable && found, detail, fix);
 }
 
 static void

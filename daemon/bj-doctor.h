@@ -9,8 +9,7 @@ G_BEGIN_DECLS
 /* What Manager.Doctor looks at; every check that fails names its fix. */
 typedef struct _BjDoctor BjDoctor;
 
-/** bj_doctor_new: Returns: (transfer full): or NULL with BJ_ERROR_LIMIT when too many are under way */
-BjDoctor *bj_doctor_new (BjContext *context, BjSessionManager *sessions, GError **error);
+BjDoctor *bj_doctor_new (BjContext *context, BjSessionManager *sessions);
 void bj_doctor_free (BjDoctor *self);
 
 /** bj_doctor_run: In a worker. @data: a BjDoctor. @reply: (out): "(aa{sv})", floating. Always TRUE */

@@ -273,7 +273,8 @@ changed_file (JsonObject *from)
 }
 
 JsonObject *
-bj_record_tree (const char *tree, const char *protected_tree, JsonArray *files_changed, const char *const *warnings)
+bj_record_tree (const char *tree, const char *protected_tree, JsonArray *files_changed, guint64 files_total,
+                const char *const *warnings)
 {
   JsonObject *data = json_object_new ();
   JsonArray *files = json_array_new ();
@@ -284,6 +285,7 @@ bj_record_tree (const char *tree, const char *protected_tree, JsonArray *files_c
   set_line (data, "tree", tree, NAME_CAP);
   set_line (data, "protected_tree", protected_tree, NAME_CAP);
   json_object_set_array_member (data, "files_changed", files);
+  set_size (data, "files_total", MAX (files_total, count));
   json_object_set_array_member (data, "warnings", line_array (warnings, WARNINGS_MAX));
   return data;
 }

@@ -87,12 +87,13 @@ JsonObject *bj_record_model (guint turn, const char *path, guint status, guint64
  *   bj_project_store_restore_protected(); the same as @tree when nothing differs; %NULL when it is not known (no baseline), which
  *   proves nothing
  * @files_changed: (transfer none): from bj_project_store_diff()
+ * @files_total: how many there are, also those that @files_changed had no room for
  *
  * The tree that the checks run on: it has to come before their records, and their tree has to be this one (fresh) or
  * @protected_tree (protected) to count.
  */
 JsonObject *bj_record_tree (const char *tree, const char *protected_tree, JsonArray *files_changed,
-                            const char *const *warnings);
+                            guint64 files_total, const char *const *warnings);
 
 typedef struct
 {

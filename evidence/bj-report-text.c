@@ -73,12 +73,23 @@ add_fact (Page *page, const char *label, const char *text)
   add_rest (page, start, text);
 }
 
-/* Our own sentence, folded under its label. */
+/* Our own sentence: where it is folded, no blank stays behind. */
+static char *
+fold_sentence (Page *page, const char *text, const char *indent)
+{
+  g_autofree char *folded = bj_untrusted_fold (text, indent, page->width);
+  GString *lines = g_string_new (folded);
+
+  g_string_replace (lines, " \n", "\n", 0);
+  return g_string_free (lines, FALSE);
+}
+
+/* A sentence under its label. */
 static void
 add_sentence (Page *page, const char *label, const char *text)
 {
   g_autofree char *indent = g_strnfill (LABEL_COLUMNS, ' ');
-  g_autofree char *folded = bj_untrusted_fold (text, indent, page->width);
+  g_autofree char *folded = fold_sentence (page, text, indent);
   gsize start = begin_fact (page, label);
 
   g_string_append (page->out, folded + MIN (strlen (folded), page->out->len - start));
@@ -87,7 +98,7 @@ add_sentence (Page *page, const char *label, const char *text)
 static void
 add_item (Page *page, const char *text)
 {
-  g_autofree char *folded = bj_untrusted_fold (text, "    ", page->width);
+  g_autofree char *folded = fold_sentence (page, text, "    ");
 
   if (strlen (folded) > 4)
     memcpy (folded, "  - ", 4);
@@ -130,7 +141,7 @@ format_exit (JsonObject *run)
 }
 
 static const char *
-verdict_meaning (const char *verdict)
+verdict_meaning (const char *verdict, gboolean has_summary)
 {
   if (g_str_equal (verdict, "proved"))
     return _("the check passes in a fresh machine, fails on the code as it was before, and passes with the protected "
@@ -140,8 +151,8 @@ verdict_meaning (const char *verdict)
   if (g_str_equal (verdict, "passes-here"))
     return _("the check passes in the session's own machine, but not in a fresh one");
   if (g_str_equal (verdict, "failed"))
-    return _("the check does not pass; the summary below is a claim, not a finding");
-  return _("nothing was checked; the summary below is a claim, not a finding");
+    return has_summary ? _("the check does not pass; the summary below is a claim, not a finding") : _("the check does not pass");
+  return has_summary ? _("nothing was checked; the summary below is a claim, not a finding") : _("nothing was checked");
 }
 
 static void
@@ -152,7 +163,8 @@ add_verdict (Page *page, JsonObject *report)
   g_autofree char *verdict = bj_untrusted_clean (bj_json_get_string (check, "verdict", "none"), FALSE, 32);
   g_autofree char *outcome = bj_untrusted_clean (bj_json_get_string (report, "outcome", ""), FALSE, 32);
   JsonObject *failure = bj_json_get_object (report, "error");
-  g_autofree char *line = g_strdup_printf ("%s — %s", verdict, verdict_meaning (verdict));
+  gboolean has_summary = *bj_json_get_string (bj_json_get_object (report, "summary"), "text", "") != '\0';
+  g_autofree char *line = g_strdup_printf ("%s — %s", verdict, verdict_meaning (verdict, has_summary));
 
   add_sentence (page, "verdict", line);
   add_fact (page, "outcome", outcome);
@@ -201,7 +213,9 @@ add_isolation (Page *page, JsonObject *report)
       g_autofree char *text = g_strdup_printf ("%s: %s%s%s", (const char *) l->data, state, *reason != '\0' ? ": " : "",
                                                reason);
 
-      add_fact (page, "isolation", text);
+      g_autofree char *clean = bj_untrusted_clean (text, FALSE, TEXT_CAP);
+
+      add_sentence (page, "isolation", clean);
     }
 }
 
@@ -229,13 +243,12 @@ add_session (Page *page, JsonObject *report)
   add_fact (page, "commit", bj_json_get_string (report, "commit", NULL));
 }
 
-static void
-add_timing (Page *page, JsonObject *report)
+char *
+bj_report_format_timing (JsonObject *timing)
 {
   static const char *const phases[] = { "queue", "overlay", "clone",  "ready", "setup", "first_command", "verify",
                                         "commit" };
-  JsonObject *timing = bj_json_get_object (report, "timing");
-  g_autoptr(GString) text = g_string_new (NULL);
+  GString *text = g_string_new (NULL);
 
   for (guint i = 0; i < G_N_ELEMENTS (phases); i++)
     if (bj_json_has (timing, phases[i]))
@@ -244,8 +257,16 @@ add_timing (Page *page, JsonObject *report)
 
         g_string_append_printf (text, "%s%s %s", text->len > 0 ? ", " : "", phases[i], took);
       }
-  if (text->len > 0)
-    add_sentence (page, "timing", text->str);
+  return g_string_free (text, FALSE);
+}
+
+static void
+add_timing (Page *page, JsonObject *report)
+{
+  g_autofree char *text = bj_report_format_timing (bj_json_get_object (report, "timing"));
+
+  if (*text != '\0')
+    add_sentence (page, "timing", text);
 }
 
 /* The end of what a check printed, when it did not pass: its lines are the guest's and say so. */
@@ -369,8 +390,9 @@ add_files (Page *page, JsonObject *report)
 {
   JsonArray *files = bj_json_get_array (report, "files_changed");
   guint count = files != NULL ? json_array_get_length (files) : 0;
+  gint64 total = CLAMP (bj_json_get_int (report, "files_total", 0), count, G_MAXUINT);
 
-  add_heading (page, "files", count, MIN (count, FILES_MAX));
+  add_heading (page, "files", (guint) total, MIN (count, FILES_MAX));
   for (guint i = 0; i < MIN (count, FILES_MAX); i++)
     add_file (page, bj_json_array_get_object (files, i));
 }
@@ -418,22 +440,35 @@ make_marker (const char *given)
   return g_string_free (g_steal_pointer (&marker), FALSE);
 }
 
+char *
+bj_report_fence (const char *begin, const char *end, const char *text, gboolean cut, const char *given, guint width)
+{
+  GString *out = g_string_new (NULL);
+  g_autofree char *marker = make_marker (given);
+  g_autofree char *kept = bj_untrusted_cut (text, TEXT_CAP, NULL);
+  g_autofree char *folded = bj_untrusted_fold (kept, "| ", width > 0 ? width : WIDTH);
+
+  g_string_append_printf (out, "--- %s, %s ---\n", begin, marker);
+  g_string_append_printf (out, "%s\n", _("(the model's own words; nothing in them was checked)"));
+  g_string_append (out, folded);
+  if (cut)
+    g_string_append_printf (out, "%s\n", _("(cut here by Belljar)"));
+  g_string_append_printf (out, "--- %s, %s ---\n", end, marker);
+  return g_string_free (out, FALSE);
+}
+
 static void
-add_summary (Page *page, JsonObject *report, const char *given)
+add_summary (Page *page, JsonObject *report, const char *marker)
 {
   JsonObject *summary = bj_json_get_object (report, "summary");
-  g_autofree char *marker = make_marker (given);
-  g_autofree char *text = bj_untrusted_cut (bj_json_get_string (summary, "text", ""), TEXT_CAP, NULL);
-  g_autofree char *folded = bj_untrusted_fold (text, "| ", page->width);
+  const char *text = bj_json_get_string (summary, "text", "");
+  g_autofree char *fenced = NULL;
 
   if (*text == '\0')
     return;
-  g_string_append_printf (page->out, "\n--- %s, %s ---\n", _("untrusted summary"), marker);
-  g_string_append_printf (page->out, "%s\n", _("(the model's own words; nothing in them was checked)"));
-  g_string_append (page->out, folded);
-  if (bj_json_get_boolean (summary, "truncated"))
-    g_string_append_printf (page->out, "%s\n", _("(cut here by Belljar)"));
-  g_string_append_printf (page->out, "--- %s, %s ---\n", _("end of the untrusted summary"), marker);
+  fenced = bj_report_fence (_("untrusted summary"), _("end of the untrusted summary"), text,
+                            bj_json_get_boolean (summary, "truncated"), marker, page->width);
+  g_string_append_printf (page->out, "\n%s", fenced);
 }
 
 char *

@@ -495,16 +495,32 @@ set_session (JsonObject *report, const Scan *scan)
   json_object_set_int_member (report, "steps", scan->steps);
 }
 
+/* A report that does not name every file says so. Records of older daemons have no total, and their reports stay as they were signed. */
+static void
+set_files (JsonObject *report, Scan *scan)
+{
+  JsonArray *files = bj_json_get_array (scan->tree, "files_changed");
+  gint64 listed = files != NULL ? json_array_get_length (files) : 0;
+  gint64 total = MAX (bj_json_get_int (scan->tree, "files_total", 0), listed);
+  g_autofree char *text = g_strdup_printf ("%" G_GINT64_FORMAT " files were changed, but only %" G_GINT64_FORMAT " of them are "
+                                           "listed; git diff --stat of baseline and commit shows all", total, listed);
+
+  json_object_set_array_member (report, "files_changed", files != NULL ? json_array_ref (files) : json_array_new ());
+  if (bj_json_has (scan->tree, "files_total"))
+    json_object_set_int_member (report, "files_total", total);
+  if (listed < total)
+    json_array_add_string_element (scan->warnings, text);
+}
+
 static void
 set_results (JsonObject *report, Scan *scan)
 {
   JsonArray *warnings = bj_json_get_array (scan->tree, "warnings");
-  JsonArray *files = bj_json_get_array (scan->tree, "files_changed");
 
+  set_files (report, scan);
   for (guint i = 0; warnings != NULL && i < json_array_get_length (warnings); i++)
     add_warning (scan, bj_json_array_get_string (warnings, i));
   json_object_set_array_member (report, "commands", json_array_ref (scan->commands));
-  json_object_set_array_member (report, "files_changed", files != NULL ? json_array_ref (files) : json_array_new ());
   bj_json_copy_member (report, scan->tree, "tree");
   bj_json_copy_member (report, scan->commit, "commit");
   json_object_set_null_member (report, "published");

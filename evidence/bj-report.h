@@ -32,6 +32,19 @@ void bj_report_get_verdict_facts (JsonArray *records, BjVerdictFacts *facts);
  */
 char *bj_report_to_text (JsonObject *report, const char *marker, guint width);
 
+/**
+ * bj_report_fence:
+ * @begin: what stands at the top, for example "untrusted summary"
+ * @end: what stands at the bottom
+ * @cut: whether something is missing at the end of @text
+ *
+ * The fence around what a model said, each line of it prefixed and folded. Returns: (transfer full): UTF-8 text
+ */
+char *bj_report_fence (const char *begin, const char *end, const char *text, gboolean cut, const char *marker, guint width);
+
+/** bj_report_format_timing: Returns: (transfer full): "queue 0.1 s, overlay 0.0 s"; only phases that are known */
+char *bj_report_format_timing (JsonObject *timing);
+
 /* Signing: Ed25519 over the canonical form (keys sorted, no spaces) of the report without "signature". */
 typedef struct _BjReportKey BjReportKey;
 /** bj_report_key_load: Loads the private key, or makes one (mode 0600) with @path.pub beside it. */

@@ -8,7 +8,8 @@ static const struct { const char *reason, *sentence; } reasons[] = {
   { "baseline-unclean", N_("On the code as it was before, the check did not fail cleanly: it crashed, timed out or could not be run.") },
   { "no-baseline", N_("The project had no commit before this session, so there was nothing to compare with.") },
   { "agent-check", N_("The model chose the check itself; give one with --check or in belljar.ini.") },
-  { "inputs-changed", N_("The tests or other protected files were changed, and with the old ones put back the check did not pass.") },
+  { "inputs-changed", N_("Tests, settings of a test tool or other protected files were changed or added; with the old ones put back, the "
+                       "check did not pass.") },
   { "flaky", N_("Two runs in fresh machines disagree.") },
   { "no-check", N_("Nobody gave a check; give one with --check or in belljar.ini.") },
   { "not-run", N_("The check was not run.") },

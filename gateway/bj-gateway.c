@@ -13,6 +13,8 @@
 #define MAX_BODY (128 * 1024 * 1024)
 #define DEFAULT_STALL 300
 #define MAX_SESSIONS 1024
+#define MAX_PROBES 64
+#define MAX_ASKERS 1024
 
 struct _BjGateway
 {
@@ -22,6 +24,7 @@ struct _BjGateway
   char **allow;
   gsize body_max;
   GHashTable *sessions; /* (element-type utf8 BjGatewaySession): by id */
+  GHashTable *probes;   /* (element-type utf8 BjProbing): that go on, by model; keys are theirs */
 };
 
 G_DEFINE_FINAL_TYPE (BjGateway, bj_gateway, G_TYPE_OBJECT)
@@ -54,6 +57,7 @@ bj_gateway_finalize (GObject *object)
   g_clear_object (&self->skeleton);
   g_clear_object (&self->upstream);
   g_clear_pointer (&self->sessions, g_hash_table_unref);
+  g_clear_pointer (&self->probes, g_hash_table_unref);
   g_strfreev (self->allow);
   G_OBJECT_CLASS (bj_gateway_parent_class)->finalize (object);
 }
@@ -77,6 +81,7 @@ static void
 bj_gateway_init (BjGateway *self)
 {
   self->sessions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, session_drop);
+  self->probes = g_hash_table_new (g_str_hash, g_str_equal);
   self->allow = g_new0 (char *, 1);
   self->body_max = DEFAULT_BODY;
 }
@@ -253,29 +258,71 @@ handle_close_session (BjDBusGateway *skeleton, GDBusMethodInvocation *invocation
 
 /* Probe */
 
+/* What goes on for all that ask for one model: however many they are, the model server is asked once. */
+typedef struct
+{
+  BjGateway *gateway;
+  char *model;
+  GPtrArray *waiting; /* (element-type GDBusMethodInvocation) */
+} BjProbing;
+
+static void
+probing_free (BjProbing *probing)
+{
+  g_ptr_array_unref (probing->waiting);
+  g_object_unref (probing->gateway);
+  g_free (probing->model);
+  g_free (probing);
+}
+
 static void
 probed (GObject *source, GAsyncResult *result, gpointer data)
 {
-  GDBusMethodInvocation *invocation = data;
+  BjProbing *probing = data;
   g_autoptr(GError) error = NULL;
   g_autoptr(GVariant) info = bj_upstream_probe_finish (BJ_UPSTREAM (source), result, &error);
 
-  if (info != NULL)
-    g_dbus_method_invocation_return_value (invocation, g_variant_new ("(@a{sv})", info));
-  else
-    answer_error (invocation, error);
+  g_hash_table_remove (probing->gateway->probes, probing->model);
+  for (guint i = 0; i < probing->waiting->len; i++)
+    if (info != NULL)
+      g_dbus_method_invocation_return_value (g_ptr_array_index (probing->waiting, i), g_variant_new ("(@a{sv})", info));
+    else
+      answer_error (g_ptr_array_index (probing->waiting, i), error);
+  probing_free (probing);
+}
+
+static void
+start_probe (BjGateway *self, const char *model, GDBusMethodInvocation *invocation)
+{
+  BjProbing *probing = g_new0 (BjProbing, 1);
+
+  probing->gateway = g_object_ref (self);
+  probing->model = g_strdup (model);
+  probing->waiting = g_ptr_array_new ();
+  g_ptr_array_add (probing->waiting, invocation);
+  g_hash_table_insert (self->probes, probing->model, probing);
+  bj_upstream_probe_async (self->upstream, model, probed, probing);
 }
 
 static gboolean
 handle_probe (BjDBusGateway *skeleton, GDBusMethodInvocation *invocation, const char *model, gpointer data)
 {
   BjGateway *self = data;
+  BjProbing *probing = g_hash_table_lookup (self->probes, model);
 
   if (self->upstream == NULL)
     g_dbus_method_invocation_return_error (invocation, BJ_ERROR, BJ_ERROR_FAILED,
                                            "The gateway has not been configured");
+  else if (probing == NULL && g_hash_table_size (self->probes) >= MAX_PROBES)
+    g_dbus_method_invocation_return_error (invocation, BJ_ERROR, BJ_ERROR_LIMIT,
+                                           "%d models are being asked for already", MAX_PROBES);
+  else if (probing == NULL)
+    start_probe (self, model, invocation);
+  else if (probing->waiting->len >= MAX_ASKERS)
+    g_dbus_method_invocation_return_error (invocation, BJ_ERROR, BJ_ERROR_LIMIT,
+                                           "%d calls wait for an answer about this model already", MAX_ASKERS);
   else
-    bj_upstream_probe_async (self->upstream, model, probed, invocation);
+    g_ptr_array_add (probing->waiting, invocation);
   return TRUE;
 }
 

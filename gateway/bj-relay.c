@@ -25,9 +25,11 @@ struct _BjRelay
   GChecksum *response_sum;
   GString *tail; /* the last bytes that went through, at most TAIL */
   gint64 started, first_byte;
+  guint status; /* what the model server answered with; 0 before */
   char *reason; /* (nullable): why we cancelled it ourselves */
   gboolean agent_finished; /* libsoup is done with the agent's request, one way or the other */
   gboolean answering; /* the head of the answer is out */
+  gboolean left;      /* the agent is gone, with all of its answer */
   gboolean pending;   /* an asynchronous call of ours is on its way */
   BjRelayDone done;
   gpointer user_data;
@@ -117,7 +119,7 @@ finish (BjRelay *self, guint status, const char *error)
   g_autofree char *refused = NULL;
 
   if (self->answering)
-    status = soup_server_message_get_status (self->agent);
+    status = self->status;
   if (error == NULL && status >= 400)
     refused = g_strdup_printf ("The model server answered with status %u", status);
   tell (self, status, error ? error : refused ? refused : "");
@@ -139,13 +141,44 @@ finish_error (BjRelay *self, const GError *error)
 {
   g_autoptr(GError) ours = NULL;
 
-  if (self->reason != NULL)
+  if (self->left || self->reason != NULL)
     {
-      finish (self, SOUP_STATUS_GATEWAY_TIMEOUT, self->reason);
+      finish (self, SOUP_STATUS_GATEWAY_TIMEOUT, self->left ? NULL : self->reason);
       return;
     }
   ours = bj_upstream_describe (self->upstream, error);
   finish (self, SOUP_STATUS_BAD_GATEWAY, ours->message);
+}
+
+/*
+ * Whether an answer that came to its end says so itself. libsoup does not tell a stream that was cut off between two
+ * pieces from one that ended. What a model says cannot look like this: its quotes are escaped.
+ */
+static gboolean
+is_whole (BjRelay *self)
+{
+  if (!g_str_equal (self->path, "/api/chat") || soup_message_get_status (self->request) != SOUP_STATUS_OK)
+    return TRUE;
+  return g_regex_match_simple ("\"done\"\\s*:\\s*true|\"error\"\\s*:", self->tail->str, G_REGEX_RAW, 0);
+}
+
+/* Whether the turn's last line has come: then there is nothing to wait for, and the turn is told before the agent goes on. */
+static gboolean
+has_last_line (BjRelay *self)
+{
+  g_autoptr(JsonObject) object = NULL;
+  gsize end = self->tail->len;
+  gsize start;
+
+  while (end > 0 && g_ascii_isspace (self->tail->str[end - 1]))
+    end--;
+  for (start = end; start > 0 && self->tail->str[start - 1] != '\n'; start--)
+    ;
+  if (!g_str_equal (self->path, "/api/chat") || self->status != SOUP_STATUS_OK
+      || (start == 0 && self->response_bytes > self->tail->len))
+    return FALSE;
+  object = bj_json_parse_object (self->tail->str + start, (gssize) (end - start), NULL);
+  return object != NULL && bj_json_get_bool (object, "done", FALSE);
 }
 
 /* Gives up; what is on its way ends with an error and then finishes. */
@@ -157,6 +190,23 @@ give_up (BjRelay *self, const char *reason)
   g_cancellable_cancel (self->cancellable);
   if (!self->pending)
     finish (self, SOUP_STATUS_GATEWAY_TIMEOUT, self->reason);
+}
+
+/* Whoever has all of the answer may leave. */
+static void
+agent_left (BjRelay *self)
+{
+  gboolean is_turn = self->answering && self->status == SOUP_STATUS_OK && g_str_equal (self->path, "/api/chat");
+
+  if (!is_turn || !is_whole (self))
+    {
+      give_up (self, "The agent closed its connection");
+      return;
+    }
+  g_cancellable_cancel (self->cancellable);
+  self->left = TRUE;
+  if (!self->pending)
+    finish (self, 0, NULL);
 }
 
 static gboolean
@@ -188,14 +238,14 @@ on_agent_finished (SoupServerMessage *message, gpointer data)
   BjRelay *self = data;
 
   self->agent_finished = TRUE;
-  give_up (self, "The agent closed its connection");
+  agent_left (self);
 }
 
 /* A paused message does not notice by itself that nobody waits for it any more. */
 static gboolean
 on_agent_hangup (GSocket *socket, GIOCondition condition, gpointer data)
 {
-  give_up (data, "The agent closed its connection");
+  agent_left (data);
   return G_SOURCE_REMOVE;
 }
 
@@ -207,18 +257,6 @@ remember_tail (BjRelay *self, const char *bytes, gsize size)
   g_string_append_len (self->tail, bytes + size - kept, (gssize) kept);
   if (self->tail->len > TAIL)
     g_string_erase (self->tail, 0, (gssize) (self->tail->len - TAIL));
-}
-
-/*
- * Whether an answer that came to its end says so itself. libsoup does not tell a stream that was cut off between two
- * pieces from one that ended. What a model says cannot look like this: its quotes are escaped.
- */
-static gboolean
-is_whole (BjRelay *self)
-{
-  if (!g_str_equal (self->path, "/api/chat") || soup_message_get_status (self->request) != SOUP_STATUS_OK)
-    return TRUE;
-  return g_regex_match_simple ("\"done\"\\s*:\\s*true|\"error\"\\s*:", self->tail->str, G_REGEX_RAW, 0);
 }
 
 static void read_next (BjRelay *self);
@@ -260,6 +298,11 @@ on_read (GObject *source, GAsyncResult *result, gpointer data)
   g_checksum_update (self->response_sum, (const guchar *) bytes, (gssize) size);
   restart_stall (self);
   soup_message_body_append_bytes (soup_server_message_get_response_body (self->agent), chunk);
+  if (has_last_line (self))
+    {
+      finish (self, 0, NULL);
+      return;
+    }
   soup_server_message_unpause (self->agent);
 }
 
@@ -277,7 +320,8 @@ begin_answer (BjRelay *self)
   SoupMessageHeaders *headers = soup_server_message_get_response_headers (self->agent);
   const char *type = soup_message_headers_get_content_type (soup_message_get_response_headers (self->request), NULL);
 
-  soup_server_message_set_status (self->agent, soup_message_get_status (self->request), NULL);
+  self->status = soup_message_get_status (self->request);
+  soup_server_message_set_status (self->agent, self->status, NULL);
   soup_message_headers_set_encoding (headers, SOUP_ENCODING_CHUNKED);
   soup_message_headers_replace (headers, "Content-Type",
                                 g_strcmp0 (type, "application/x-ndjson") == 0 ? type : "application/json");

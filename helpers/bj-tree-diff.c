@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "bj-tree-match.h"
+#include "bj-tree-module.h"
 #include "bj-tree-name.h"
 #include "bj-tree.h"
 
 #include "bj-error.h"
 
 #include <git2/sys/repository.h>
+#include <string.h>
 
 #define LINES_FILE_MAX (2 * 1024 * 1024)
 #define LINES_TOTAL_MAX (G_GUINT64_CONSTANT (128) << 20)
@@ -59,26 +62,80 @@ count_lines (git_diff *diff, size_t index, git_odb *odb, guint64 *budget, int *a
   *removed = (int) n_removed;
 }
 
+/* What a reader must not miss comes first: what tests rest on, then what was there before. */
+typedef enum
+{
+  BJ_RANK_PROTECTED,
+  BJ_RANK_CHANGED,
+  BJ_RANK_ADDED,
+  BJ_RANKS,
+} BjRank;
+
+static const char *
+delta_path (const git_diff_delta *delta)
+{
+  return delta->status == GIT_DELTA_DELETED ? delta->old_file.path : delta->new_file.path;
+}
+
+static gboolean
+is_protected (BjTreeMatch *match, const char *path)
+{
+  g_autofree char *folder = g_strdup (path);
+
+  if (bj_tree_match_path (match, path, FALSE) || (strchr (path, '/') == NULL && bj_tree_module_is_file (path)))
+    return TRUE;
+  for (char *slash = strchr (folder, '/'); slash != NULL; slash = strchr (slash + 1, '/'))
+    {
+      *slash = '\0';
+      if (bj_tree_match_path (match, folder, TRUE))
+        return TRUE;
+      *slash = '/';
+    }
+  return FALSE;
+}
+
+static BjRank
+rank (BjTreeMatch *match, const git_diff_delta *delta)
+{
+  if (is_protected (match, delta_path (delta)))
+    return BJ_RANK_PROTECTED;
+  return delta->status == GIT_DELTA_ADDED ? BJ_RANK_ADDED : BJ_RANK_CHANGED;
+}
+
 static void
-add_entries (git_diff *diff, git_odb *odb, BjTreeAnswer *answer)
+add_entry (git_diff *diff, size_t index, git_odb *odb, guint64 *budget, BjTreeAnswer *answer)
+{
+  const git_diff_delta *delta = git_diff_get_delta (diff, index);
+  gboolean encoded;
+  g_autofree char *text = bj_tree_name_encode (delta_path (delta), &encoded);
+  int added, removed;
+
+  count_lines (diff, index, odb, budget, &added, &removed);
+  bj_tree_answer_add (answer, "entry", "%s %d %d %d %s", status_name (delta->status), added, removed, encoded, text);
+}
+
+/* All are counted; of very many, those of the first ranks are named. */
+static void
+add_entries (git_diff *diff, git_odb *odb, BjTreeMatch *match, BjTreeAnswer *answer)
 {
   size_t n = git_diff_num_deltas (diff);
   guint64 budget = LINES_TOTAL_MAX;
+  guint left = BJ_TREE_DIFF_MAX;
+  g_autofree guint8 *ranks = g_new (guint8, n + 1);
 
-  for (size_t i = 0; i < MIN (n, BJ_TREE_DIFF_MAX); i++)
-    {
-      const git_diff_delta *delta = git_diff_get_delta (diff, i);
-      const char *path = delta->status == GIT_DELTA_DELETED ? delta->old_file.path : delta->new_file.path;
-      gboolean encoded;
-      g_autofree char *text = bj_tree_name_encode (path, &encoded);
-      int added, removed;
-
-      count_lines (diff, i, odb, &budget, &added, &removed);
-      bj_tree_answer_add (answer, "entry", "%s %d %d %d %s", status_name (delta->status), added, removed, encoded, text);
-    }
+  for (size_t i = 0; i < n; i++)
+    ranks[i] = (guint8) rank (match, git_diff_get_delta (diff, i));
+  bj_tree_answer_add (answer, "files", "%zu", n);
+  for (guint8 wanted = 0; wanted < BJ_RANKS; wanted++)
+    for (size_t i = 0; i < n && left > 0; i++)
+      if (ranks[i] == wanted)
+        {
+          add_entry (diff, i, odb, &budget, answer);
+          left--;
+        }
 }
 
-/* diff OLD NEW; fd 3: the objects */
+/* diff OLD NEW PATTERN…; fd 3: the objects; PATTERN: what comes first, as in protect */
 gboolean
 bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
 {
@@ -87,6 +144,7 @@ bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
   g_autoptr(git_tree) old = NULL;
   g_autoptr(git_tree) new = NULL;
   g_autoptr(git_diff) diff = NULL;
+  g_autoptr(BjTreeMatch) match = bj_tree_protect_match_all (args + 2);
   git_diff_options options;
 
   if (odb == NULL)
@@ -103,6 +161,6 @@ bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
   options.max_size = LINES_FILE_MAX;
   if (git_diff_tree_to_tree (&diff, repository, old, new, &options) < 0)
     return bj_tree_git_error (error, "Comparing two trees");
-  add_entries (diff, odb, answer);
+  add_entries (diff, odb, match, answer);
   return TRUE;
 }

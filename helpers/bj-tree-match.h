@@ -18,5 +18,7 @@ void bj_tree_match_free (BjTreeMatch *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjTreeMatch, bj_tree_match_free)
 /** bj_tree_match_path: @path: relative, raw bytes; @is_folder: whether it is one in either tree */
 gboolean bj_tree_match_path (BjTreeMatch *self, const char *path, gboolean is_folder);
+/** bj_tree_protect_match_all: what protect's patterns name, whether it may only not be added or not change at all */
+BjTreeMatch *bj_tree_protect_match_all (const char *const *patterns);
 
 G_END_DECLS

@@ -26,7 +26,7 @@ static const struct
   gboolean raw; /* standard output belongs to the command itself */
   BjTreeCommand run;
 } commands[] = {
-  { "own", 4, FALSE, bj_tree_own },         { "write", 0, FALSE, bj_tree_write },   { "diff", 2, FALSE, bj_tree_diff },
+  { "own", 4, FALSE, bj_tree_own },         { "write", 0, FALSE, bj_tree_write },   { "diff", -1, FALSE, bj_tree_diff },
   { "protect", -1, FALSE, bj_tree_protect }, { "export", 1, FALSE, bj_tree_export }, { "blob", 3, TRUE, bj_tree_blob },
   { "copy", 3, FALSE, bj_tree_copy },
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-call.h"
 
+#include "bj-gate.h"
 #include "bj-worker.h"
 
 typedef struct
@@ -9,6 +10,42 @@ typedef struct
   gpointer data;
   GDestroyNotify free_data;
 } BjCall;
+
+/* uid to how many of its calls go on. */
+static GHashTable *
+get_counts (void)
+{
+  static GHashTable *counts;
+
+  if (counts == NULL)
+    counts = g_hash_table_new (NULL, NULL);
+  return counts;
+}
+
+gboolean
+bj_call_enter (GDBusMethodInvocation *invocation)
+{
+  gpointer uid = GUINT_TO_POINTER (bj_gate_get_caller (invocation)->uid);
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (get_counts (), uid));
+
+  if (n >= BJ_CALLS_PER_USER)
+    return !bj_call_return_error (invocation, BJ_ERROR_LIMIT,
+                                  "%d calls of yours are under way already; wait until some are answered", BJ_CALLS_PER_USER);
+  g_hash_table_insert (get_counts (), uid, GUINT_TO_POINTER (n + 1));
+  return TRUE;
+}
+
+void
+bj_call_leave (GDBusMethodInvocation *invocation)
+{
+  gpointer uid = GUINT_TO_POINTER (bj_gate_get_caller (invocation)->uid);
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (get_counts (), uid));
+
+  if (n > 1)
+    g_hash_table_insert (get_counts (), uid, GUINT_TO_POINTER (n - 1));
+  else
+    g_hash_table_remove (get_counts (), uid);
+}
 
 static void
 call_free (gpointer data)
@@ -44,6 +81,7 @@ on_run (GObject *source, GAsyncResult *result, gpointer user_data)
   g_autoptr(GError) error = NULL;
   g_autoptr(GVariant) reply = g_task_propagate_pointer (G_TASK (result), &error);
 
+  bj_call_leave (invocation);
   if (reply != NULL)
     g_dbus_method_invocation_return_value (invocation, reply);
   else
@@ -53,12 +91,18 @@ on_run (GObject *source, GAsyncResult *result, gpointer user_data)
 void
 bj_call_in_worker (GDBusMethodInvocation *invocation, BjCallFunc func, gpointer data, GDestroyNotify free_data)
 {
-  g_autoptr(GTask) task = g_task_new (NULL, NULL, on_run, invocation);
+  g_autoptr(GTask) task = NULL;
   BjCall *call = g_new0 (BjCall, 1);
 
   call->func = func;
   call->data = data;
   call->free_data = free_data;
+  if (!bj_call_enter (invocation))
+    {
+      call_free (call);
+      return;
+    }
+  task = g_task_new (NULL, NULL, on_run, invocation);
   g_task_set_source_tag (task, bj_call_in_worker);
   g_task_set_task_data (task, call, call_free);
   bj_worker_run (task, run_call);

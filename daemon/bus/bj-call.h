@@ -13,7 +13,21 @@ G_BEGIN_DECLS
  */
 typedef gboolean (*BjCallFunc) (gpointer data, GVariant **reply, GError **error);
 
-/** bj_call_in_worker: (transfer full) @invocation: answered on the main loop when @func is through */
+/** BJ_CALLS_PER_USER: how many calls of one user may go on at a time, not counting those that answer at once */
+#define BJ_CALLS_PER_USER 100
+
+/**
+ * bj_call_enter:
+ * Main loop only. Counts a call of its caller's until bj_call_leave().
+ * @invocation: (transfer full) when the caller has too many: then it has been answered, and %FALSE comes back
+ */
+gboolean bj_call_enter (GDBusMethodInvocation *invocation);
+void bj_call_leave (GDBusMethodInvocation *invocation);
+
+/**
+ * bj_call_in_worker: (transfer full) @invocation: answered on the main loop when @func is through; refused (and @data freed) if
+ * its caller has too many calls under way
+ */
 void bj_call_in_worker (GDBusMethodInvocation *invocation, BjCallFunc func, gpointer data, GDestroyNotify free_data);
 
 /** bj_call_as_job: (transfer full) @invocation: answered at once with the job's path */

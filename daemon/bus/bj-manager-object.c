@@ -10,6 +10,7 @@
 #include "bj-doctor.h"
 #include "bj-name.h"
 #include "bj-options.h"
+#include "bj-shared-call.h"
 
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct _BjManagerObject
   BjSessionManager *sessions; /* (owned) */
   BjDBusManager *skeleton;
   GHashTable *waits; /* uid to how many wait */
+  BjSharedCall *doctor;
 };
 
 static gboolean
@@ -297,14 +299,17 @@ static gboolean
 on_doctor (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
 {
   BjManagerObject *self = user_data;
-  g_autoptr(GError) error = NULL;
-  BjDoctor *doctor = bj_doctor_new (self->context, self->sessions, &error);
 
-  if (doctor != NULL)
-    bj_call_in_worker (invocation, bj_doctor_run, doctor, (GDestroyNotify) bj_doctor_free);
-  else
-    bj_gate_return_error (invocation, error);
+  bj_shared_call_add (self->doctor, invocation);
   return TRUE;
+}
+
+static gpointer
+make_doctor (gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return bj_doctor_new (self->context, self->sessions);
 }
 
 static void
@@ -350,6 +355,7 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   self->context = context;
   self->sessions = g_object_ref (sessions);
   self->waits = g_hash_table_new (NULL, NULL);
+  self->doctor = bj_shared_call_new (bj_doctor_run, make_doctor, self, (GDestroyNotify) bj_doctor_free);
   self->skeleton = bj_dbus_manager_skeleton_new ();
   bj_dbus_manager_set_version (self->skeleton, BJ_VERSION);
   bj_dbus_manager_set_engine (self->skeleton, bj_engine_get_uri (context->engine));
@@ -385,5 +391,6 @@ bj_manager_object_free (BjManagerObject *self)
   g_object_unref (self->skeleton);
   g_object_unref (self->sessions);
   g_hash_table_unref (self->waits);
+  bj_shared_call_free (self->doctor);
   g_free (self);
 }

@@ -16,4 +16,14 @@ G_BEGIN_DECLS
  */
 GStrv bj_project_default_protect (const char *check_command);
 
+/**
+ * bj_project_never_added:
+ *
+ * Pure. What a session may not add, whatever the check is, for the tools that a script may start: their settings, what is
+ * left from building, and names that stand before a runner's own modules.
+ *
+ * Returns: (transfer full): "+PATTERN" and "python:FOLDER" for the helper's protect
+ */
+GStrv bj_project_never_added (void);
+
 G_END_DECLS

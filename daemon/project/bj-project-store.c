@@ -467,14 +467,16 @@ check_ids (const char *first, const char *second, GError **error)
 
 JsonArray *
 bj_project_store_diff (BjProjectStore *self, const char *name, const char *old_tree, const char *new_tree,
-                       GCancellable *cancellable, GError **error)
+                       const char *const *first, guint64 *total, GError **error)
 {
   g_auto(BjOpenProject) open = BJ_OPEN_PROJECT_INIT;
   g_auto(BjProjectAnswer) answer = { 0 };
 
   if (!check_ids (old_tree != NULL ? old_tree : new_tree, new_tree, error) || !open_project (self, name, &open, error)
-      || !bj_project_tree_diff (&open.tree, old_tree, new_tree, &answer, cancellable, error))
+      || !bj_project_tree_diff (&open.tree, old_tree, new_tree, first, &answer, NULL, error))
     return NULL;
+  if (total != NULL)
+    *total = answer.files;
   return g_steal_pointer (&answer.entries);
 }
 

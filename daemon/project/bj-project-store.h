@@ -65,11 +65,14 @@ char *bj_project_store_commit (BjProjectStore *self, const char *name, const cha
 /**
  * bj_project_store_diff:
  * @old_tree: (nullable): %NULL is the empty tree
+ * @first: (nullable): patterns as for bj_project_store_restore_protected(); what matches comes first, then what changed, then
+ *   what was added
+ * @total: (out) (optional): how many files differ, also those that are not in the array
  * Returns: (transfer full): array of {path, path_encoded (bool, when the name is not UTF-8 and percent-escaped), status (added, modified,
  *   deleted, typechange), added, removed (lines, -1 binary)}, at most 2,000 entries
  */
 JsonArray *bj_project_store_diff (BjProjectStore *self, const char *name, const char *old_tree, const char *new_tree,
-                                  GCancellable *cancellable, GError **error);
+                                  const char *const *first, guint64 *total, GError **error);
 
 /**
  * bj_project_store_restore_protected:

@@ -4,6 +4,7 @@
 #include "bj-error.h"
 #include "bj-fd.h"
 #include "bj-project-folder.h"
+#include "bj-project-protect.h"
 #include "bj-sandbox.h"
 
 #include <errno.h>
@@ -211,14 +212,33 @@ bj_project_tree_write (const BjProjectTree *self, BjProjectAnswer *answer, GCanc
   return objects >= 0 && ask_with_quarantine (self, &run, 1, answer, cancellable, error);
 }
 
+/* The arguments of @command: two trees, @patterns and what no session may add. Strings are not copied; @never owns its own. */
+static GPtrArray *
+make_args (const char *command, const char *old_tree, const char *new_tree, const char *const *patterns, GStrv never)
+{
+  GPtrArray *args = g_ptr_array_new ();
+
+  g_ptr_array_add (args, (gpointer) command);
+  g_ptr_array_add (args, (gpointer) old_tree);
+  g_ptr_array_add (args, (gpointer) new_tree);
+  g_ptr_array_add (args, (gpointer) "belljar.ini");
+  for (guint i = 0; patterns != NULL && patterns[i] != NULL && i < PATTERNS_MAX; i++)
+    g_ptr_array_add (args, (gpointer) patterns[i]);
+  for (guint i = 0; never[i] != NULL; i++)
+    g_ptr_array_add (args, never[i]);
+  g_ptr_array_add (args, NULL);
+  return args;
+}
+
 gboolean
-bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const char *new_tree, BjProjectAnswer *answer,
-                      GCancellable *cancellable, GError **error)
+bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const char *new_tree,
+                      const char *const *patterns, BjProjectAnswer *answer, GCancellable *cancellable, GError **error)
 {
   g_auto(BjFd) objects = open_objects (self, error);
-  const char *args[] = { "diff", old_tree != NULL ? old_tree : "-", new_tree, NULL };
-  BjHelperRun run = { .args = args, .fds = { objects }, .uid = BJ_PROJECT_HELPER_UID, .gid = BJ_PROJECT_HELPER_UID,
-                      .timeout_s = SHORT_TIMEOUT_S, .max_output = ANSWER_MAX };
+  g_auto(GStrv) never = bj_project_never_added ();
+  g_autoptr(GPtrArray) args = make_args ("diff", old_tree != NULL ? old_tree : "-", new_tree, patterns, never);
+  BjHelperRun run = { .args = (const char *const *) args->pdata, .fds = { objects }, .uid = BJ_PROJECT_HELPER_UID,
+                      .gid = BJ_PROJECT_HELPER_UID, .timeout_s = SHORT_TIMEOUT_S, .max_output = ANSWER_MAX };
 
   return objects >= 0 && ask_helper (self, &run, answer, cancellable, error);
 }
@@ -228,21 +248,12 @@ bj_project_tree_protect (const BjProjectTree *self, const char *old_tree, const 
                          const char *const *patterns, BjProjectAnswer *answer, GError **error)
 {
   g_auto(BjFd) objects = open_objects (self, error);
-  g_autoptr(GPtrArray) args = g_ptr_array_new ();
-  BjHelperRun run = { .fds = { objects, -1 }, .uid = BJ_PROJECT_HELPER_UID, .gid = BJ_PROJECT_HELPER_UID,
-                      .timeout_s = SHORT_TIMEOUT_S };
+  g_auto(GStrv) never = bj_project_never_added ();
+  g_autoptr(GPtrArray) args = make_args ("protect", old_tree, new_tree, patterns, never);
+  BjHelperRun run = { .args = (const char *const *) args->pdata, .fds = { objects, -1 }, .uid = BJ_PROJECT_HELPER_UID,
+                      .gid = BJ_PROJECT_HELPER_UID, .timeout_s = SHORT_TIMEOUT_S };
 
-  if (objects < 0)
-    return FALSE;
-  g_ptr_array_add (args, (gpointer) "protect");
-  g_ptr_array_add (args, (gpointer) old_tree);
-  g_ptr_array_add (args, (gpointer) new_tree);
-  g_ptr_array_add (args, (gpointer) "belljar.ini");
-  for (guint i = 0; patterns != NULL && patterns[i] != NULL && i < PATTERNS_MAX; i++)
-    g_ptr_array_add (args, (gpointer) patterns[i]);
-  g_ptr_array_add (args, NULL);
-  run.args = (const char *const *) args->pdata;
-  return ask_with_quarantine (self, &run, 1, answer, NULL, error);
+  return objects >= 0 && ask_with_quarantine (self, &run, 1, answer, NULL, error);
 }
 
 gboolean

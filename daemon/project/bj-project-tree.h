@@ -25,8 +25,8 @@ typedef struct
 gboolean bj_project_tree_own (const BjProjectTree *self, BjProjectAnswer *answer, GCancellable *cancellable, GError **error);
 /** bj_project_tree_write: Writes work/ as a tree into repo.git. */
 gboolean bj_project_tree_write (const BjProjectTree *self, BjProjectAnswer *answer, GCancellable *cancellable, GError **error);
-gboolean bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const char *new_tree, BjProjectAnswer *answer,
-                               GCancellable *cancellable, GError **error);
+gboolean bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const char *new_tree,
+                               const char *const *patterns, BjProjectAnswer *answer, GCancellable *cancellable, GError **error);
 gboolean bj_project_tree_protect (const BjProjectTree *self, const char *old_tree, const char *new_tree,
                                   const char *const *patterns, BjProjectAnswer *answer, GError **error);
 gboolean bj_project_tree_export (const BjProjectTree *self, const char *tree, int fd, GCancellable *cancellable, GError **error);

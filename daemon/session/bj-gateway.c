@@ -197,21 +197,26 @@ bj_gateway_close_session (BjGateway *self, const char *session)
 }
 
 GVariant *
-bj_gateway_probe (BjGateway *self, const char *model, GError **error)
+bj_gateway_ask (BjGateway *self, const char *model, GError **error)
 {
   g_autoptr(BjDBusGateway) proxy = ensure (self, error);
-  g_autoptr(GVariant) info = NULL;
+  GVariant *info = NULL;
+
+  if (proxy != NULL && !bj_dbus_gateway_call_probe_sync (proxy, model, &info, NULL, error))
+    g_prefix_error (error, "Asking the gateway: ");
+  return info;
+}
+
+GVariant *
+bj_gateway_probe (BjGateway *self, const char *model, GError **error)
+{
+  g_autoptr(GVariant) info = bj_gateway_ask (self, model, error);
   const char *reason = "";
   gboolean reachable = FALSE;
   gboolean found = TRUE;
 
-  if (proxy == NULL)
+  if (info == NULL)
     return NULL;
-  if (!bj_dbus_gateway_call_probe_sync (proxy, model, &info, NULL, error))
-    {
-      g_prefix_error (error, "Asking the gateway: ");
-      return NULL;
-    }
   g_variant_lookup (info, "reachable", "b", &reachable);
   g_variant_lookup (info, "found", "b", &found);
   g_variant_lookup (info, "error", "&s", &reason);

@@ -36,4 +36,11 @@ void bj_gateway_close_session (BjGateway *self, const char *session);
  */
 GVariant *bj_gateway_probe (BjGateway *self, const char *model, GError **error);
 
+/**
+ * bj_gateway_ask:
+ * As bj_gateway_probe(), but what the model server does not do is told in the answer ("reachable", "found", "error"); an error
+ * is the gateway's own.
+ */
+GVariant *bj_gateway_ask (BjGateway *self, const char *model, GError **error);
+
 G_END_DECLS

@@ -142,10 +142,12 @@ work_details (BjBusCall *call, GError **error)
   JsonObject *report = root != NULL ? json_node_get_object (root) : NULL;
 
   if (report != NULL && json_object_has_member (report, "timing"))
-    timing = json_to_string (json_object_get_member (report, "timing"), FALSE);
+    timing = bj_json_to_canonical (json_object_get_object_member (report, "timing"));
   add_untrusted (&details, "task", plan->task);
   add_untrusted (&details, "activity", bj_session_is_over (call->session) ? "" : activity);
   add_untrusted (&details, "check", report != NULL ? get_string (report, "check", "command") : plan->check);
+  add_untrusted (&details, "check-source",
+                 report != NULL ? get_string (report, "check", "source") : plan->check != NULL ? "caller" : "");
   add_untrusted (&details, "summary", report != NULL ? get_string (report, "summary", "text") : "");
   add_untrusted (&details, "error", report != NULL ? get_string (report, "error", "message") : "");
   g_variant_builder_add (&details, "{sv}", "timing", g_variant_new_string (timing != NULL ? timing : "{}"));

@@ -204,6 +204,7 @@ write_report (BjSession *self, GError **error)
   g_mutex_lock (&self->lock);
   g_free (self->verdict);
   self->verdict = g_strdup (bj_verdict_to_string (bj_verdict_decide (&facts, NULL)));
+  self->steps = (guint) bj_json_get_int (report, "steps", 0); /* one number everywhere: what the records show */
   g_mutex_unlock (&self->lock);
   text = object_to_text (report);
   return g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600,

@@ -142,18 +142,20 @@ bj_work_write_tree (BjWork *work, GError **error)
   BjProjectStore *projects = work->context->projects;
   g_auto(BjTreeResult) now = { 0 };
   g_autoptr(JsonArray) changed = NULL;
+  guint64 total = 0;
 
   if (work->plan->project == NULL)
     return TRUE;
   bj_session_set_activity (work->session, "writing the project's tree");
   if (!bj_project_store_write_tree (projects, work->plan->project, &now, NULL, error))
     return FALSE;
-  changed = bj_project_store_diff (projects, work->plan->project, work->baseline_tree, now.tree, NULL, error);
+  changed = bj_project_store_diff (projects, work->plan->project, work->baseline_tree, now.tree,
+                                   (const char *const *) work->protect, &total, error);
   if (changed == NULL)
     return FALSE;
   work->tree = g_strdup (now.tree);
   restore_protected (work);
-  bj_session_record (work->session, TRUE, "tree", bj_record_tree (now.tree, work->protected_tree, changed, NULL));
+  bj_session_record (work->session, TRUE, "tree", bj_record_tree (now.tree, work->protected_tree, changed, total, NULL));
   warn_all (work, (const char *const *) now.warnings);
   return TRUE;
 }

@@ -2,6 +2,7 @@
 """belljar-gateway: the only path to the model, against the scripted model over real HTTP."""
 
 import hashlib
+import http.server
 import json
 import os
 import socket
@@ -10,7 +11,7 @@ import unittest
 
 from agent_parts import DEADLINE, Gateway, Replay, UnixHttp, Work, ask, chat_body, is_sanitized, rss_kib, wait_until
 
-from gi.repository import GLib
+from gi.repository import Gio, GLib
 
 
 def lines(data):
@@ -81,6 +82,85 @@ class AllowedTest(GatewayCase):
         self.assertEqual(self.gateway.probe("")["reachable"], True)
         self.replay.close()
         self.assertFalse(self.gateway.probe("replay")["reachable"])
+
+    def test_many_probes_are_one(self):
+        server = SlowServer()
+        self.addCleanup(server.close)
+        self.gateway = Gateway(self.work, server.url)
+        self.addCleanup(self.gateway.close)
+        answers = []
+        for _ in range(400):
+            self.gateway.connection.call(
+                None, "/org/belljar1/gateway", "org.belljar1.Gateway", "Probe", GLib.Variant("(s)", ("replay",)), None,
+                Gio.DBusCallFlags.NONE, DEADLINE * 1000, None,
+                lambda connection, result: answers.append(connection.call_finish(result).unpack()[0]))
+        # Calls are taken in their order: when this one is answered, all of those have been taken.
+        self.assertRaises(GLib.Error, self.gateway.close_session, "aaaaaaaa")
+        server.release.set()
+        wait_until(lambda: len(answers) == 400, "all answers")
+        self.assertTrue(all(answer["reachable"] for answer in answers))
+        self.assertEqual(server.paths, ["/api/version", "/api/show"])
+        self.assertTrue(self.gateway.probe("replay")["found"])
+        self.assertEqual(len(server.paths), 4)
+
+
+class SlowServer:
+    """A model server that counts what it is asked, and answers when it is released."""
+
+    def __init__(self):
+        self.paths = paths = []
+        self.release = release = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                paths.append(self.path)
+                release.wait(DEADLINE)
+                body = b'{"version": "1", "capabilities": ["completion", "tools"], "model_info": {}}'
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class StayingServer(SlowServer):
+    """A model server that answers and then does not end its answer."""
+
+    def __init__(self, answer):
+        super().__init__()
+        release, data = self.release, "".join(json.dumps(line) + "\n" for line in answer).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                if self.path != "/api/chat":
+                    self.end_headers()
+                    self.wfile.write(b'{"capabilities": ["completion", "tools"], "model_info": {}}')
+                    return
+                self.send_header("Content-Type", "application/x-ndjson")
+                self.end_headers()
+                self.wfile.write(data)
+                self.wfile.flush()
+                release.wait(DEADLINE)
+
+            def log_message(self, *_):
+                pass
+
+        self.server.RequestHandlerClass = Handler
 
 
 class RefusedTest(GatewayCase):
@@ -197,6 +277,38 @@ class TroubleTest(GatewayCase):
                 connection.sock.close()
                 connection.close()
                 self.assertIn("agent", self.last_turn()["error"])
+
+    def test_the_last_line_ends_a_turn(self):
+        """A server that stays after the last line keeps nobody waiting; what only looks like a last line is none."""
+        server = StayingServer([{"message": {"tool_calls": [{"function": {"name": "x", "arguments": {"done": True}}}]},
+                                 "done": False}, {"message": {"content": ""}, "done": True, "eval_count": 3}])
+        self.addCleanup(server.close)
+        self.gateway = Gateway(self.work, server.url)
+        self.addCleanup(self.gateway.close)
+        path = self.gateway.open_session()
+        for count in range(1, 6):
+            status, data = ask(path, "POST", "/api/chat", chat_body())
+            self.assertEqual((status, len(lines(data))), (200, 2))
+            turn = self.last_turn(count)
+            self.assertEqual((turn["status"], turn["error"], turn["response-bytes"]), (200, "", len(data)))
+            self.assertEqual(turn["response-sha256"], hashlib.sha256(data).hexdigest())
+
+    def test_agent_that_leaves_after_a_long_last_line(self):
+        """The last line is longer than what the gateway keeps of it: the turn ends when the agent goes, and it was answered."""
+        server = StayingServer([{"message": {"content": "x" * 8000}, "done": True}])
+        self.addCleanup(server.close)
+        self.gateway = Gateway(self.work, server.url)
+        self.addCleanup(self.gateway.close)
+        connection = UnixHttp(self.gateway.open_session())
+        connection.request("POST", "/api/chat", json.dumps(chat_body()))
+        response = connection.getresponse()
+        response.fp.read(8000)
+        self.assertEqual(self.gateway.turns, [])
+        connection.sock.close()
+        response.close()
+        connection.close()
+        turn = self.last_turn()
+        self.assertEqual((turn["status"], turn["error"]), (200, ""))
 
     @unittest.skipIf(is_sanitized(), "sizes say nothing under AddressSanitizer")
     def test_agent_that_does_not_read_is_given_up_and_memory_stays_flat(self):

@@ -87,13 +87,14 @@ test_tree (void)
   g_autoptr(JsonObject) data = NULL;
 
   json_array_add_null_element (files);
-  assert_data (bj_record_tree ("t", NULL, files, warnings),
+  assert_data (bj_record_tree ("t", NULL, files, 0, warnings),
                "{\"files_changed\":[{\"added\":12,\"path\":\"a\\\\x1b/\\\\u{202e}\\\\x41\",\"path_encoded\":false,\"removed\":3,"
                "\"status\":\"modified\"},{\"added\":0,\"path\":\"\",\"path_encoded\":false,\"removed\":0,\"status\":\"\"}],"
-               "\"protected_tree\":null,\"tree\":\"t\",\"warnings\":[\"one \\\\x1b\",\"two\"]}");
+               "\"files_total\":2,\"protected_tree\":null,\"tree\":\"t\",\"warnings\":[\"one \\\\x1b\",\"two\"]}");
   for (guint i = 0; i < 5000; i++)
     json_array_add_null_element (many);
-  data = bj_record_tree ("t", "t", many, NULL);
+  data = bj_record_tree ("t", "t", many, 7000, NULL);
+  g_assert_cmpint (bj_json_get_int (data, "files_total", 0), ==, 7000);
   g_assert_cmpuint (json_array_get_length (bj_json_get_array (data, "files_changed")), ==, 2000);
 }
 

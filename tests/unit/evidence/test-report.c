@@ -70,7 +70,7 @@ test_keys (void)
   static const char *const keys[] = { "outcome", "session", "project", "image", "accelerator", "isolation", "started",
                                       "finished", "duration_s", "model", "steps", "commands", "files_changed", "baseline",
                                       "tree", "commit", "published", "check", "summary", "question", "warnings", "timing",
-                                      "transcript", "limits", "error", "task", "network", "format", "machines" };
+                                      "transcript", "limits", "error", "task", "network", "format", "machines", "files_total" };
   g_autoptr(JsonArray) records = proved_records ();
   g_autoptr(JsonObject) report = NULL;
 
@@ -87,6 +87,42 @@ test_keys (void)
   g_assert_cmpstr (bj_json_get_string (report, "baseline", ""), ==, "commit-old");
   g_assert_true (JSON_NODE_HOLDS_NULL (json_object_get_member (report, "published")));
   g_assert_true (JSON_NODE_HOLDS_NULL (json_object_get_member (report, "question")));
+}
+
+/* More files than a record has room for: the report says how many, and that it does not name them all. */
+static void
+test_cut_files (void)
+{
+  g_autoptr(JsonArray) records = json_array_new ();
+  g_autoptr(JsonArray) files = one_file ("a");
+  g_autoptr(JsonObject) report = NULL;
+  g_autofree char *text = NULL;
+
+  add (records, "seen", "session", session_record ("t", "caller", "b"));
+  add (records, "seen", "tree", bj_record_tree ("new", "new", files, 3010, NULL));
+  report = build (records);
+  g_assert_cmpint (bj_json_get_int (report, "files_total", 0), ==, 3010);
+  g_assert_cmpuint (json_array_get_length (bj_json_get_array (report, "files_changed")), ==, 1);
+  g_assert_cmpstr (bj_json_array_get_string (bj_json_get_array (report, "warnings"), 0), ==,
+                   "3010 files were changed, but only 1 of them are listed; git diff --stat of baseline and commit shows all");
+  text = bj_report_to_text (report, "m", 76);
+  g_assert_nonnull (strstr (text, "files:       3010, the first 1 of them here"));
+}
+
+/* A record without the total is an older daemon's: its report has to stay what was signed. */
+static void
+test_old_tree (void)
+{
+  g_autoptr(JsonArray) records = json_array_new ();
+  g_autoptr(JsonObject) tree = tree_record ("new", "new");
+  g_autoptr(JsonObject) report = NULL;
+
+  json_object_remove_member (tree, "files_total");
+  add (records, "seen", "session", session_record ("t", "caller", "b"));
+  add (records, "seen", "tree", json_object_ref (tree));
+  report = build (records);
+  g_assert_false (json_object_has_member (report, "files_total"));
+  g_assert_cmpuint (json_array_get_length (bj_json_get_array (report, "files_changed")), ==, 1);
 }
 
 static void
@@ -375,6 +411,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/report/keys", test_keys);
+  g_test_add_func ("/report/cut-files", test_cut_files);
+  g_test_add_func ("/report/old-tree", test_old_tree);
   g_test_add_func ("/report/canonical-parts", test_canonical_parts);
   g_test_add_func ("/report/prefixes", test_prefixes);
   g_test_add_func ("/report/verdicts", test_verdicts);

@@ -57,7 +57,7 @@ test_not_proved (void)
 
   g_test_message ("%s", text);
   g_assert_nonnull (strstr (text, "\noutcome:     FAILED\nerror:       The machine\\nwas gone\nwhy not proved:\n"
-                                  "  - The project had no commit before this session, so there was nothing to \n"
+                                  "  - The project had no commit before this session, so there was nothing to\n"
                                   "    compare with. (no-baseline)\n"
                                   "  - Two runs in fresh machines disagree. (flaky)\n"));
   g_assert_nonnull (strstr (text, "\n  fresh       not run       75 s          without network  gone\n"));

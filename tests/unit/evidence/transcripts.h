@@ -99,7 +99,7 @@ tree_record (const char *tree, const char *protected_tree)
   static const char *const warnings[] = { "A FIFO was left out: work/pipe", NULL };
   g_autoptr(JsonArray) files = one_file ("src/main.c");
 
-  return bj_record_tree (tree, protected_tree, files, warnings);
+  return bj_record_tree (tree, protected_tree, files, 1, warnings);
 }
 
 static inline void

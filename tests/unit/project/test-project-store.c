@@ -162,7 +162,7 @@ test_diff (Fixture *self, gconstpointer data)
   binary = openat (self->work, "binary", O_WRONLY | O_CREAT, 0644);
   g_assert_true (bj_fd_write_all (binary, "\0\1\2\n", 4, NULL));
   fixture_write (self);
-  diff = bj_project_store_diff (self->store, "p", old, self->tree, NULL, &error);
+  diff = bj_project_store_diff (self->store, "p", old, self->tree, NULL, NULL, &error);
   g_assert_no_error (error);
   assert_entry (diff, "changed", "modified", 2, 1);
   assert_entry (diff, "gone", "deleted", 0, 2);
@@ -174,19 +174,35 @@ test_diff (Fixture *self, gconstpointer data)
   g_assert_true (json_object_get_boolean_member (find_entry (diff, "bad%FF"), "path_encoded"));
   g_assert_false (json_object_get_boolean_member (find_entry (diff, "gone"), "path_encoded"));
   g_assert_cmpuint (json_array_get_length (diff), ==, 7);
-  all = bj_project_store_diff (self->store, "p", NULL, old, NULL, &error);
+  all = bj_project_store_diff (self->store, "p", NULL, old, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (json_array_get_length (all), ==, 4);
-  g_assert_null (bj_project_store_diff (self->store, "p", "main", old, NULL, &error));
+  g_assert_null (bj_project_store_diff (self->store, "p", "main", old, NULL, NULL, &error));
   g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
 }
 
+/* Behind thousands of empty files nothing hides: all are counted, and what tests rest on and what changed comes first. */
 static void
 test_diff_is_capped (Fixture *self, gconstpointer data)
 {
+  static const char *const patterns[] = { "z_check.sh", "tests/", NULL };
+  static const char *const first[] = { "tests/z", "unittest.py", "z/Makefile", "z_check.sh", "y_changed", "y_gone" };
   g_autoptr(GError) error = NULL;
   g_autoptr(JsonArray) diff = NULL;
+  g_autofree char *old = NULL;
+  guint64 total = 0;
 
+  fixture_put_folder (self, "tests");
+  fixture_put_folder (self, "z");
+  fixture_put (self, "y_changed", "1\n");
+  fixture_put (self, "y_gone", "1\n");
+  fixture_put (self, "z_check.sh", "1\n");
+  fixture_write (self);
+  old = g_strdup (self->tree);
+  g_assert_cmpint (unlinkat (self->work, "y_gone", 0), ==, 0);
+  fixture_put (self, "y_changed", "2\n");
+  for (guint i = 0; i < 4; i++)
+    fixture_put (self, first[i], "2\n");
   for (guint i = 0; i < 2100; i++)
     {
       g_autofree char *name = g_strdup_printf ("f%u", i);
@@ -194,9 +210,20 @@ test_diff_is_capped (Fixture *self, gconstpointer data)
       fixture_put (self, name, "1\n");
     }
   fixture_write (self);
-  diff = bj_project_store_diff (self->store, "p", NULL, self->tree, NULL, &error);
+  diff = bj_project_store_diff (self->store, "p", old, self->tree, patterns, &total, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (json_array_get_length (diff), ==, 2000);
+  g_assert_cmpuint (total, ==, 2106);
+  for (guint i = 0; i < G_N_ELEMENTS (first); i++)
+    g_assert_cmpstr (json_object_get_string_member (json_array_get_object_element (diff, i), "path"), ==, first[i]);
+}
+
+static void
+assert_blob (Fixture *self, const char *path, const char *expected)
+{
+  g_autofree char *text = fixture_blob (self, path);
+
+  g_assert_cmpstr (text, ==, expected);
 }
 
 static void
@@ -252,6 +279,62 @@ test_protect (Fixture *self, gconstpointer data)
   again = bj_project_store_restore_protected (self->store, "p", old, old, patterns, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (again, ==, old);
+}
+
+/* What a runner would load before its own, or instead of the test, is not there in the protected run; the change itself is. */
+static void
+test_protect_runner (Fixture *self, gconstpointer data)
+{
+  static const struct
+  {
+    const char *path;
+    gboolean stays;
+  } added[] = {
+    { "unittest.py", FALSE }, { "random.pyc", FALSE }, { "json.cpython-311-x86_64-linux-gnu.so", FALSE },
+    { "sitecustomize.py", FALSE }, { "asyncio/__init__.py", FALSE }, { "asyncio/part.py", TRUE }, { "json/__init__.py", FALSE },
+    { "json/new.txt", TRUE }, { "src/re.py", FALSE }, { "sub/checks/re.py", FALSE }, { "sub/checks/__init__.py", FALSE },
+    { "pytest.ini", FALSE }, { "sub/Makefile", FALSE }, { "node_modules/x/index.js", FALSE }, { "x.egg-info/entry_points.txt", FALSE },
+    { "__pycache__/test_slug.cpython-311.pyc", FALSE }, { "test_slug/__init__.py", FALSE }, { "test_slug.abi3.so", FALSE },
+    { "run_tests", FALSE }, { "run_tests.o", FALSE }, { "build/run_tests", FALSE }, { "build/old/x.o", FALSE },
+    { "slug_impl.py", TRUE }, { "pkg/types.py", TRUE }, { "pkg/json/__init__.py", TRUE }, { "sub/new.c", TRUE }, { "json.md", TRUE },
+  };
+  static const char *const folders[] = { "asyncio", "json", "src", "sub", "sub/checks", "node_modules", "node_modules/x",
+                                         "x.egg-info", "__pycache__", "test_slug", "build", "build/old", "pkg", "pkg/json" };
+  static const char *const patterns[] = { "test_*.py", "run_tests.c", "__pycache__/", NULL };
+  g_autoptr(GError) error = NULL;
+  g_autofree char *old = NULL;
+  g_autofree char *new = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
+    fixture_put_folder (self, folders[i]);
+  fixture_put (self, "test_slug.py", "strict");
+  fixture_put (self, "run_tests.c", "strict");
+  fixture_put (self, "json/data.json", "{}");
+  fixture_put (self, "build/old/kept", "k");
+  fixture_put (self, "sub/checks/test_a.py", "strict");
+  fixture_put (self, "pkg/__init__.py", "");
+  fixture_put (self, "pkg/test_b.py", "strict");
+  fixture_put (self, "queue.py", "bug");
+  fixture_write (self);
+  old = g_strdup (self->tree);
+  fixture_put (self, "queue.py", "fix");
+  for (guint i = 0; i < G_N_ELEMENTS (added); i++)
+    fixture_put (self, added[i].path, "added");
+  fixture_put_link (self, "email", "pkg");
+  fixture_write (self);
+  new = g_steal_pointer (&self->tree);
+  self->tree = bj_project_store_restore_protected (self->store, "p", old, new, patterns, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < G_N_ELEMENTS (added); i++)
+    {
+      g_autofree char *text = fixture_blob (self, added[i].path);
+
+      if ((text != NULL) != added[i].stays)
+        g_test_fail_printf ("%s %s", added[i].path, text != NULL ? "is still there" : "is gone");
+    }
+  assert_blob (self, "queue.py", "fix");
+  assert_blob (self, "build/old/kept", "k");
+  g_assert_null (fixture_blob (self, "email"));
 }
 
 static void
@@ -318,6 +401,7 @@ main (int argc, char **argv)
   PROJECT_TEST ("/project/diff", test_diff);
   PROJECT_TEST ("/project/diff-is-capped", test_diff_is_capped);
   PROJECT_TEST ("/project/protect", test_protect);
+  PROJECT_TEST ("/project/protect-runner", test_protect_runner);
   PROJECT_TEST ("/project/export", test_export);
   PROJECT_TEST ("/project/read-blob", test_read_blob);
   return g_test_run ();

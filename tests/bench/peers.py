@@ -14,7 +14,7 @@ import belljar_test as bt
 from lane import Lane
 
 BOOT_S, ANSWER_S, COMMAND_S, TOOL_S = 300, 60, 300, 900
-RESEND_S, POLL_S = 2, 0.002
+RESEND_S, POLL_S, SAVE_S = 2, 0.002, 300
 
 
 def run_tool(argv, **options):
@@ -98,16 +98,34 @@ class Agent:
         raise AssertionError(f'{argv} did not end in {COMMAND_S} s')
 
 
+class Monitor(Agent):
+    """QEMU's own socket: the same lines, with a greeting and events between the answers."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.ask('qmp_capabilities')
+
+    def read(self, seconds):
+        deadline = time.monotonic() + seconds
+        while (answer := super().read(max(deadline - time.monotonic(), 0))) is not None:
+            if 'QMP' not in answer and 'event' not in answer:
+                break
+        return answer
+
+
 class PlainMachine:
     """QEMU by hand: the same kernel, initrd, command line, disk, memory and processors as a session's, nothing else."""
 
-    def __init__(self, kvm, memory_mib=1024, cpus=2):
+    def __init__(self, kvm, saved=None, memory_mib=1024, cpus=2):
+        """saved: a SavedMachine that it shall go on from, instead of being booted"""
         self.folder = tempfile.mkdtemp(prefix='bj-plain-', dir=bt.places()[0])
         self.process, self.agent, self.boot_s, self.lanes = None, None, None, {}
         try:
             bt.vm_image_folder(self.folder)
-            make_overlay(os.path.realpath(self.path('disk.qcow2')), self.path('overlay.qcow2'))
-            self.start(self.build_argv(kvm, memory_mib, cpus))
+            self.begun = time.monotonic()
+            make_overlay(saved.disk if saved else os.path.realpath(self.path('disk.qcow2')), self.path('overlay.qcow2'))
+            more = ['-incoming', f'exec:cat {saved.state}'] if saved else []
+            self.start(self.build_argv(kvm, memory_mib, cpus) + more)
         except BaseException:
             self.close()
             raise
@@ -128,6 +146,7 @@ class PlainMachine:
                 '-device', 'virtserialport,chardev=control,name=org.belljar.control.0',
                 '-chardev', f'socket,id=bulk,path={self.path("bulk")},server=on,wait=off',
                 '-device', 'virtserialport,chardev=bulk,name=org.belljar.bulk.0',
+                '-qmp', f'unix:{self.path("monitor")},server=on,wait=off',
                 '-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng']
 
     def start(self, argv):
@@ -154,6 +173,21 @@ class PlainMachine:
             self.lanes[name] = Lane(self.path(name)).greet(ANSWER_S)
         return self.lanes[name]
 
+    def first_command(self):
+        """The seconds from the making of its overlay to the result of a command."""
+        status = self.agent.execute('/bin/true')
+        if status['exitcode'] != 0:
+            raise AssertionError(f'true ended with {status}')
+        return time.monotonic() - self.begun
+
+    def save(self, path):
+        """Writes memory and devices into a file and ends it; the disk stays as it was at that moment."""
+        with contextlib.closing(Monitor(self.path('monitor'))) as monitor:
+            monitor.ask('migrate', uri=f'exec:cat > {path}')
+            bt.wait_until(lambda: monitor.ask('query-migrate')['status'] == 'completed', f'{path} to be written', SAVE_S)
+            monitor.ask('quit')
+        self.process.wait(SAVE_S)
+
     @contextlib.contextmanager
     def frozen(self):
         """It takes no processor time meanwhile."""
@@ -172,12 +206,47 @@ class PlainMachine:
         shutil.rmtree(self.folder)
 
 
+class SavedMachine:
+    """A plain machine that was booted, ran a command, and was saved: what libvirt's save does, with its disk as a base for others."""
+
+    def __init__(self, kvm):
+        self.machine = PlainMachine(kvm)
+        self.disk, self.state = self.machine.path('overlay.qcow2'), self.machine.path('state')
+        try:
+            self.machine.agent.execute('/usr/bin/systemctl', 'is-system-running', '--wait')
+            self.machine.first_command()
+            self.machine.save(self.state)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        self.machine.close()
+
+
+def time_first_command(kvm, saved=None):
+    """Starts a plain machine, or one that goes on from @saved, runs a command in it, ends it. Returns the seconds until its result."""
+    with contextlib.closing(PlainMachine(kvm, saved)) as machine:
+        return machine.first_command()
+
+
 def copy_folder(source, target):
     return run_tool(['cp', '-a', source, target])
 
 
-def write_tree(folder):
-    """git's own way from a folder to a tree. Returns the seconds it took."""
+def time_git(folder, *calls):
+    """Git's own way, as whoever has no settings. Returns the seconds of each call."""
     environ = {**os.environ, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_SYSTEM': '/dev/null'}
-    options = {'cwd': folder, 'env': environ}
-    return sum(run_tool(['git', *words], **options) for words in (['init', '-q'], ['add', '-A'], ['write-tree']))
+    return [run_tool(['git', *words], cwd=folder, env=environ) for words in calls]
+
+
+def write_tree(folder):
+    """From a folder to a tree. Returns the seconds it took."""
+    return sum(time_git(folder, ['init', '-q'], ['add', '-A'], ['write-tree']))
+
+
+def commit_tree(folder):
+    """From a folder to a commit. Returns the seconds of adding (making the repository included) and of committing."""
+    who = ['-c', 'user.name=bench', '-c', 'user.email=bench@localhost']
+    made, added, committed = time_git(folder, ['init', '-q'], ['add', '-A'], [*who, 'commit', '-q', '-m', 'bench'])
+    return made + added, committed

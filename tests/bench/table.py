@@ -2,7 +2,7 @@
 """Rows of the bench's table: what was measured, against what, and what the goal is."""
 import math
 
-UNITS = {'ms': 1000, 's': 1, 'MiB': 1}  # all times are measured in seconds
+UNITS = {'ms': 1000, 's': 1, 'MiB': 1, 'MB/s': 1}  # all times are measured in seconds
 HEAD = ('figure', 'ours', 'spread', 'n', 'against', 'its', 'ratio', 'goal', '')
 
 
@@ -16,7 +16,7 @@ def quantile(values, part):
 
 
 class Row:
-    """name: what; unit: of UNITS; ours, peer: the values, seconds or MiB; against: what the peer is
+    """name: what; unit: of UNITS; ours, peer: the values, seconds, MiB or MB/s; against: what the peer is
     at_most: the goal for ours, in seconds or MiB; at_most_ratio: the goal for the ratio; part: which quantile counts
     """
 
@@ -65,13 +65,42 @@ class Row:
                 'ratio': self.ratio(), 'goal': self.goal() or None, 'met': self.met()}
 
 
-def show_table(rows):
-    """Returns the rows as lines of aligned text."""
-    cells = [HEAD, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
-    numbers = (1, 2, 3, 5, 6, 7)
+def show_cells(cells, numbers):
+    """Lines of aligned text; @numbers: the columns that stand to the right"""
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
 
     def align(line):
         return '  '.join(cell.rjust(width) if column in numbers else cell.ljust(width)
                          for column, (cell, width) in enumerate(zip(line, widths))).rstrip()
-    return '\n'.join([align(HEAD), '  '.join('-' * width for width in widths).rstrip(), *map(align, cells[1:])])
+    return '\n'.join([align(cells[0]), '  '.join('-' * width for width in widths).rstrip(), *map(align, cells[1:])])
+
+
+def show_table(rows):
+    return show_cells([HEAD, *(row.cells() for row in rows)], (1, 2, 3, 5, 6, 7))
+
+
+def describe_side(side, unit):
+    """The value of one run that was read from its file, with its spread."""
+    spread = f' ({side["min"]:g} to {side["max"]:g}, {side["n"]})' if side['n'] > 1 else ''
+    return f'{side["value"]:g} {unit}{spread}'
+
+
+def divide(first, second):
+    return f'{second / first:.2f} ×' if first else ''
+
+
+def show_comparison(first, second):
+    """Two lists of figures as Row.json() made them, side by side: values, what B's is of A's, and the same of the peers."""
+    others = {(figure['name'], (figure['peer'] or {}).get('what')): figure for figure in second}
+    cells = [('figure', 'A (spread, n)', 'B (spread, n)', 'B / A', 'peer', 'its B / A')]
+    for figure in first:
+        other = others.pop((figure['name'], (figure['peer'] or {}).get('what')), None)
+        if other is None:
+            cells.append((figure['name'], describe_side(figure['ours'], figure['unit']), '', '', '', ''))
+            continue
+        peers = [(side['peer'] or {}).get('value') for side in (figure, other)]
+        cells.append((figure['name'], describe_side(figure['ours'], figure['unit']), describe_side(other['ours'], other['unit']),
+                      divide(figure['ours']['value'], other['ours']['value']), figure['peer']['what'] if figure['peer'] else '',
+                      divide(*peers) if peers[0] else ''))
+    cells += [(figure['name'], '', describe_side(figure['ours'], figure['unit']), '', '', '') for figure in others.values()]
+    return show_cells(cells, (1, 2, 3, 5))

@@ -7,6 +7,7 @@
 
 #include "bj-error.h"
 #include "bj-fd.h"
+#include "bj-json.h"
 #include "bj-record.h"
 #include "bj-untrusted.h"
 

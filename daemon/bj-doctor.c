@@ -3,6 +3,7 @@
 
 #include "bj-doctor.h"
 
+#include "bj-pool.h"
 #include "bj-state-dir.h"
 
 #include <unistd.h>
@@ -141,6 +142,24 @@ check_image (BjDoctor *self)
   add (self, "image", ok, detail, "belljar image build debian");
 }
 
+/* Machines that boot instead are slow, not wrong; that the last template failed is worth knowing. */
+static void
+check_templates (BjDoctor *self)
+{
+  const BjContext *context = self->context;
+  g_autofree char *failure = bj_templates_dup_failure (context->templates);
+  g_autofree char *detail = NULL;
+
+  if (!context->config->templates)
+    detail = g_strdup ("Machines boot: [pool] templates is false");
+  else if (failure != NULL)
+    detail = g_strdup_printf ("Machines boot, because no template could be made: %s", failure);
+  else
+    detail = g_strdup_printf ("Machines are clones of a template, %u of %u are in the pool",
+                              context->pool != NULL ? bj_pool_get_count (context->pool) : 0, context->config->pool_size);
+  add (self, "templates", failure == NULL, detail, "Mend what the message names; ten minutes later it is tried again");
+}
+
 static void
 check_space (BjDoctor *self)
 {
@@ -209,6 +228,7 @@ bj_doctor_run (gpointer data, GVariant **reply, GError **error)
   check_firewall (self);
   check_model (self);
   check_image (self);
+  check_templates (self);
   check_space (self);
   check_programs (self);
   check_own_programs (self);

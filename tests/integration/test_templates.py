@@ -162,6 +162,9 @@ class NoRoomTest(TemplateCase):
             self.assertEqual([machine['start'] for machine in report['machines']], ['cold'])
             self.assertRegex(' '.join(report['warnings']), 'booted, not cloned: .*No space left')
             self.assertEqual(self.templates(daemon), [])
+            checks = {check['name']: check for check in daemon.cli_json('doctor')[1]}
+            self.assertFalse(checks['templates']['ok'])
+            self.assertIn('No space left', checks['templates']['detail'])
             # Known now: the next session does not try again, and says why.
             begun = time.monotonic()
             again = self.run_one(daemon)

@@ -3,6 +3,7 @@
 #include "bj-cli-output.h"
 #include "bj-cli-verbs.h"
 
+#include "bj-error.h"
 #include "bj-name.h"
 
 #include <glib/gi18n.h>
@@ -126,8 +127,8 @@ bj_verb_image_verify (BjCli *cli, char **args, GError **error)
   return run_job (cli, args, "Verify", error);
 }
 
-static int
-call_plain (BjCli *cli, char **args, const char *method, GError **error)
+int
+bj_verb_image_default (BjCli *cli, char **args, GError **error)
 {
   g_autoptr(BjDBusImage) image = NULL;
   g_autoptr(GVariant) answer = NULL;
@@ -136,18 +137,39 @@ call_plain (BjCli *cli, char **args, const char *method, GError **error)
     return -1;
   image = find_image (cli, args[1], error);
   if (image != NULL)
-    answer = bj_cli_call_simple (cli, image, method, NULL, error);
-  return answer != NULL ? BJ_EXIT_OK : -1;
+    answer = bj_cli_call_simple (cli, image, "SetDefault", NULL, error);
+  if (answer == NULL)
+    return -1;
+  bj_output_note (_("%s is the image of sessions that name none now"), args[1]);
+  return BJ_EXIT_OK;
 }
 
+/* The image that sessions take by themselves took minutes to build: it goes only if that is said. */
 int
 bj_verb_image_delete (BjCli *cli, char **args, GError **error)
 {
-  return call_plain (cli, args, "Delete", error);
-}
+  gboolean force = FALSE;
+  const GOptionEntry entries[] = {
+    { "force", 'f', 0, G_OPTION_ARG_NONE, &force, N_("also if it is the default image"), NULL }, { 0 }
+  };
+  g_autoptr(BjDBusImage) image = NULL;
+  g_autoptr(GVariant) answer = NULL;
 
-int
-bj_verb_image_default (BjCli *cli, char **args, GError **error)
-{
-  return call_plain (cli, args, "SetDefault", error);
+  if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
+    return -1;
+  image = find_image (cli, args[1], error);
+  if (image == NULL)
+    return -1;
+  if (!force && bj_dbus_image_get_default (image))
+    {
+      bj_error_set (error, BJ_ERROR_BUSY,
+                    _("%s is the image of sessions that name none: choose another one (belljar image default NAME), or delete it "
+                      "with --force"), args[1]);
+      return -1;
+    }
+  answer = bj_cli_call_simple (cli, image, "Delete", NULL, error);
+  if (answer == NULL)
+    return -1;
+  bj_output_note (_("Deleted the image %s"), args[1]);
+  return BJ_EXIT_OK;
 }

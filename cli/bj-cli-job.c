@@ -6,10 +6,13 @@
 #include "bj-cli-verbs.h"
 #include "bj-client-wait.h"
 
+#include "bj-error.h"
 #include "bj-units.h"
 #include "bj-untrusted.h"
 
+#include <glib-unix.h>
 #include <glib/gi18n.h>
+#include <signal.h>
 
 #define MESSAGE_MAX 4096
 
@@ -67,6 +70,14 @@ on_interrupt (guint count, gpointer user_data)
   bj_client_call_async (following->client, following->job, "Cancel", NULL, NULL, -1, NULL, on_cancel_asked, NULL);
 }
 
+/* Whoever ends the command or closes its terminal ends the job, too: nobody else waits for it. */
+static gboolean
+on_end_signal (gpointer user_data)
+{
+  on_interrupt (1, user_data);
+  return G_SOURCE_CONTINUE;
+}
+
 static BjDBusJob *
 open_job (BjClient *client, GVariant *answer, GError **error)
 {
@@ -88,6 +99,7 @@ bj_job_follow (BjCli *cli, GVariant *answer, char **message, GError **error)
   g_autoptr(GCancellable) wait = g_cancellable_new ();
   g_autoptr(GAsyncResult) result = NULL;
   Following following;
+  guint term_id, hangup_id;
 
   if (owned == NULL)
     return FALSE;
@@ -97,12 +109,16 @@ bj_job_follow (BjCli *cli, GVariant *answer, char **message, GError **error)
   status = bj_status_new ();
   following = (Following){ .client = bj_cli_connect (cli, NULL), .job = job, .status = status, .wait = wait };
   bj_cli_on_interrupt (cli, on_interrupt, &following);
+  term_id = g_unix_signal_add (SIGTERM, on_end_signal, &following);
+  hangup_id = g_unix_signal_add (SIGHUP, on_end_signal, &following);
   g_signal_connect_swapped (job, "notify::progress", G_CALLBACK (draw), &following);
   g_signal_connect_swapped (job, "notify::phase", G_CALLBACK (draw), &following);
   bj_client_wait_job_async (following.client, job, wait, bj_cli_on_ready, &result);
   bj_cli_await (&result);
   g_signal_handlers_disconnect_by_data (job, &following);
   bj_cli_on_interrupt (cli, NULL, NULL);
+  g_source_remove (term_id);
+  g_source_remove (hangup_id);
   return bj_client_wait_job_finish (following.client, result, message, error);
 }
 
@@ -125,6 +141,38 @@ bj_job_finish (BjCli *cli, GVariant *answer, gboolean as_json, GError **error)
     }
   else if (*shown != '\0')
     bj_output_line ("%s", shown);
+  return BJ_EXIT_OK;
+}
+
+static BjDBusJob *
+find_job (BjClient *client, const char *id, GError **error)
+{
+  g_autoptr(GPtrArray) jobs = bj_client_list_jobs (client);
+  g_autofree char *shown = bj_untrusted_escape (id, -1, 40);
+
+  for (guint i = 0; i < jobs->len; i++)
+    if (g_strcmp0 (bj_client_get_id (g_ptr_array_index (jobs, i)), id) == 0)
+      return g_object_ref (g_ptr_array_index (jobs, i));
+  bj_error_set (error, BJ_ERROR_NOT_FOUND, _("There is no job “%s”; “belljar jobs” lists those that go on"), shown);
+  return NULL;
+}
+
+int
+bj_verb_job_cancel (BjCli *cli, char **args, GError **error)
+{
+  BjClient *client;
+  g_autoptr(BjDBusJob) job = NULL;
+  g_autoptr(GVariant) answer = NULL;
+
+  if (!bj_cli_parse (cli, NULL, &args, 1, 1, error))
+    return -1;
+  client = bj_cli_connect (cli, error);
+  job = client != NULL ? find_job (client, args[1], error) : NULL;
+  if (job != NULL)
+    answer = bj_cli_call_simple (cli, job, "Cancel", NULL, error);
+  if (answer == NULL)
+    return -1;
+  bj_output_note (_("The job %s is asked to end"), bj_client_get_id (job));
   return BJ_EXIT_OK;
 }
 

@@ -268,5 +268,8 @@ bj_verb_project_delete (BjCli *cli, char **args, GError **error)
   project = find_project (cli, args[1], error);
   if (project != NULL)
     answer = bj_cli_call_simple (cli, project, "Delete", NULL, error);
-  return answer != NULL ? BJ_EXIT_OK : -1;
+  if (answer == NULL)
+    return -1;
+  bj_output_note (_("Deleted the project %s with its folder and history"), args[1]);
+  return BJ_EXIT_OK;
 }

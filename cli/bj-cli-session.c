@@ -18,10 +18,17 @@
 #define EXTEND_DEFAULT_S 1200u
 #define EXTEND_MAX_S 86400u
 
+/* A daemon that is older than this command does not have every property. */
+static const char *
+or_empty (const char *text)
+{
+  return text != NULL ? text : "";
+}
+
 int
 bj_verb_sessions (BjCli *cli, char **args, GError **error)
 {
-  static const char *const titles[] = { "SESSION", "STATE", "KIND", "PROJECT", "IMAGE", "STEPS", "STARTED", NULL };
+  static const char *const titles[] = { "SESSION", "STATE", "KIND", "PROJECT", "IMAGE", "STEPS", "STARTED", "VERDICT", NULL };
   gboolean as_json = FALSE;
   const GOptionEntry entries[] = { { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print JSON"), NULL }, { 0 } };
   g_autoptr(GPtrArray) sessions = NULL;
@@ -48,6 +55,7 @@ bj_verb_sessions (BjCli *cli, char **args, GError **error)
                             bj_dbus_session_get_image (at),
                             steps,
                             started,
+                            or_empty (bj_dbus_session_get_verdict (at)),
                             NULL };
 
       g_ptr_array_add (rows, bj_output_dup_row (row, G_N_ELEMENTS (row) - 1));
@@ -87,6 +95,7 @@ print_properties (BjDBusSession *session)
   print_text ("session", bj_client_get_id (session));
   print_text ("state", bj_dbus_session_get_state (session));
   print_text ("outcome", bj_dbus_session_get_outcome (session));
+  print_text ("verdict", bj_dbus_session_get_verdict (session));
   print_text ("kind", bj_dbus_session_get_kind (session));
   print_text ("project", bj_dbus_session_get_project (session));
   print_text ("image", bj_dbus_session_get_image (session));

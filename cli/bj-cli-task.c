@@ -300,7 +300,9 @@ bj_verb_task (BjCli *cli, char **args, GError **error)
 
   if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
     return -1;
-  if (*args[1] == '\0' || !g_utf8_validate (args[1], -1, NULL))
+  if (*args[1] == '\0')
+    return bj_usage_error_set (error, _("The task is empty: say what to do"));
+  if (!g_utf8_validate (args[1], -1, NULL))
     return bj_usage_error_set (error, _("The task must be UTF-8 text"));
   options = bj_task_words_to_options (&words, error);
   return options != NULL ? run_task (cli, args[1], options, as_json, detach, error) : -1;

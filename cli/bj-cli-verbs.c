@@ -54,7 +54,8 @@ static const BjCliVerb verbs[] = {
     N_("Example:\n  belljar image freeze debian"), bj_verb_image_freeze },
   { "image verify", "NAME", N_("Read an image again and compare its digest"),
     N_("Example:\n  belljar image verify debian"), bj_verb_image_verify },
-  { "image delete", "NAME", N_("Delete an image"), N_("Example:\n  belljar image delete debian"),
+  { "image delete", "NAME", N_("Delete an image"),
+    N_("Example:\n  belljar image delete debian --force\n\nThe default image goes only with --force."),
     bj_verb_image_delete },
   { "image default", "NAME", N_("Choose the image of sessions that name none"),
     N_("Example:\n  belljar image default debian"), bj_verb_image_default },
@@ -74,6 +75,8 @@ static const BjCliVerb verbs[] = {
   { "project delete", "NAME", N_("Delete a project with its folder and history"),
     N_("Example:\n  belljar project delete demo"), bj_verb_project_delete },
   { "jobs", "", N_("List long work that goes on or has just ended"), N_("Example:\n  belljar jobs"), bj_verb_jobs },
+  { "job cancel", "JOB", N_("End long work that goes on"),
+    N_("Example:\n  belljar job cancel 3\n\nJOB is a number that “belljar jobs” shows."), bj_verb_job_cancel },
   { "doctor", "", N_("Check whether this host can run sessions"),
     N_("Example:\n  belljar doctor\n\nEach check that fails names its fix. Exit code 1 if one does."), bj_verb_doctor },
   { "complete", "KIND", NULL, "", bj_verb_complete }, /* for the shell's completion, not for people */
@@ -182,6 +185,18 @@ is_help (const char *word)
   return g_strcmp0 (word, "--help") == 0 || g_strcmp0 (word, "-h") == 0 || g_strcmp0 (word, "help") == 0;
 }
 
+/* "help image build" is "image build --help", "help image" is "image --help". */
+static int
+help_about (char **words)
+{
+  guint n = g_strv_length (words);
+  g_autofree char **args = g_new0 (char *, n + 2);
+
+  memcpy (args, words, n * sizeof *args);
+  args[n] = (char *) "--help";
+  return bj_verbs_main (args);
+}
+
 int
 bj_verbs_main (char **args)
 {
@@ -195,6 +210,8 @@ bj_verbs_main (char **args)
       bj_output_line ("belljar %s", BJ_VERSION);
       return BJ_EXIT_OK;
     }
+  if (g_strcmp0 (args[0], "help") == 0 && args[1] != NULL)
+    return help_about (args + 1);
   if (is_help (args[0]) || (args[0] != NULL && has_group (args[0]) && is_help (args[1])))
     {
       help = bj_verbs_format_help (is_help (args[0]) ? NULL : args[0]);

@@ -49,6 +49,7 @@ int bj_verb_project_copy_in (BjCli *cli, char **args, GError **error);
 int bj_verb_project_copy_out (BjCli *cli, char **args, GError **error);
 int bj_verb_project_log (BjCli *cli, char **args, GError **error);
 int bj_verb_project_delete (BjCli *cli, char **args, GError **error);
+int bj_verb_job_cancel (BjCli *cli, char **args, GError **error);
 int bj_verb_jobs (BjCli *cli, char **args, GError **error);
 int bj_verb_doctor (BjCli *cli, char **args, GError **error);
 int bj_verb_complete (BjCli *cli, char **args, GError **error);

@@ -62,8 +62,8 @@ static gboolean
 set_not_running (GError **error)
 {
   return bj_error_set (error, BJ_ERROR_FAILED,
-                       "belljard is not running on this bus; start it with “systemctl start belljard”, or point "
-                       "BELLJAR_BUS at the bus where it runs");
+                       "belljard is not running on this bus: start it as root (/usr/libexec/belljard once it is installed), or "
+                       "point BELLJAR_BUS at the bus where it runs");
 }
 
 /* What another side or the bus said becomes ours, without the bus's own prefix. */

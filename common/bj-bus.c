@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-bus.h"
 
+#include "bj-error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gio/gunixfdlist.h>
@@ -31,8 +33,15 @@ bj_bus_connect (const char *spec, GCancellable *cancellable, GError **error)
   if (spec == NULL || *spec == '\0')
     spec = "system";
   connection = connect_address (spec, cancellable, error);
-  if (connection == NULL)
-    g_prefix_error (error, "Connecting to the bus “%s”: ", spec);
+  if (connection == NULL && error != NULL)
+    {
+      g_autofree char *said = g_strdup ((*error)->message);
+
+      g_clear_error (error);
+      bj_error_set (error, BJ_ERROR_FAILED,
+                    "Connecting to the bus “%s”: %s. Start that bus (the system's: dbus-daemon --system --fork, or boot with "
+                    "dbus installed), or name another one in BELLJAR_BUS", spec, said);
+    }
   else
     g_dbus_connection_set_exit_on_close (connection, FALSE);
   return connection;

@@ -23,6 +23,7 @@ typedef struct
   guint64 done;
   guint64 files;
   gint64 reported; /* when, monotonic */
+  gboolean unreadable; /* the last file could not be read to its end */
   guint8 *chunk;   /* (owned) */
 } BjCopy;
 
@@ -77,7 +78,10 @@ copy_bytes (BjCopy *self, int from, int to, GError **error)
       if (n < 0 && errno == EINTR)
         continue;
       if (n < 0)
-        return bj_fd_set_io_error (error, errno, "Reading a file");
+        {
+          self->unreadable = TRUE;
+          return bj_fd_set_io_error (error, errno, "Reading a file");
+        }
       if (n == 0)
         return TRUE;
       if (!bj_fd_write_all (to, self->chunk, (gsize) n, error))
@@ -107,6 +111,23 @@ copy_file (BjCopy *self, int from, int to_folder, const char *name, mode_t mode,
       bj_fd_set_io_error (error, errno, "Putting a file in its place");
     }
   unlinkat (to_folder, draft, 0);
+  return FALSE;
+}
+
+/* One file that cannot be read does not end the copy of the others; what does end it names the file. */
+static gboolean
+copy_named_file (BjCopy *self, int from, int to_folder, const char *path, const char *name, mode_t mode, GError **error)
+{
+  g_autofree char *whole = *path != '\0' ? g_strdup_printf ("%s/%s", path, name) : g_strdup (name);
+  g_autofree char *shown = bj_tree_name_show (whole);
+  g_autoptr(GError) failure = NULL;
+
+  self->unreadable = FALSE;
+  if (copy_file (self, from, to_folder, name, mode, &failure))
+    return TRUE;
+  if (self->unreadable)
+    return skip (self, path, name, "was left out: it could not be read");
+  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "“%s”: ", shown);
   return FALSE;
 }
 
@@ -174,7 +195,7 @@ copy_name (BjCopy *self, int from, int to, const char *path, const char *name, g
     return skip (self, path, name, "was left out: it is larger than 1 GiB or changed meanwhile");
   if (self->files >= BJ_TREE_FILES_MAX)
     return bj_error_set (error, BJ_ERROR_LIMIT, "More than a million files are not copied at once");
-  return copy_file (self, fd, to, name, st.st_mode, error);
+  return copy_named_file (self, fd, to, path, name, st.st_mode, error);
 }
 
 static gboolean
@@ -188,6 +209,22 @@ copy_folder (BjCopy *self, int from, int to, const char *path, guint level, GErr
     if (!copy_name (self, from, to, path, g_ptr_array_index (names, i), level, error))
       return FALSE;
   return TRUE;
+}
+
+static gboolean
+fail_at_path (int number, const char *const *parts, guint n_parts, GError **error)
+{
+  g_autoptr(GString) path = g_string_new (NULL);
+  g_autofree char *shown = NULL;
+
+  for (guint i = 0; i < n_parts; i++)
+    g_string_append_printf (path, "%s%s", i > 0 ? "/" : "", parts[i]);
+  shown = bj_tree_name_show (path->str);
+  if (number == ENOENT)
+    return bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no “%s” in the project", shown);
+  if (number == ENOTDIR || number == ELOOP)
+    return bj_error_set (error, BJ_ERROR_INVALID, "“%s” leads through something that is no folder", shown);
+  return bj_fd_set_io_error (error, number, "Opening “%s”", n_parts > 0 ? shown : "the folder");
 }
 
 /* Goes down from @top along @path, @n_parts of it; missing folders are made if @make. Returns: fd or -1 */
@@ -206,7 +243,7 @@ descend (int top, const char *const *parts, guint n_parts, gboolean make, GError
       errno = saved;
     }
   if (at < 0)
-    bj_fd_set_io_error (error, errno, "Opening a folder of the path");
+    fail_at_path (errno, parts, n_parts, error);
   return g_steal_fd (&at);
 }
 
@@ -264,7 +301,7 @@ copy_out (BjCopy *self, GStrv parts, GError **error)
       return copy_folder (self, from, to, "", 1, error);
     }
   if (fstatat (from, parts[n - 1], &st, AT_SYMLINK_NOFOLLOW) < 0)
-    return bj_fd_set_io_error (error, errno, "Looking at the path in the project");
+    return fail_at_path (errno, (const char *const *) parts, n, error);
   return copy_name (self, from, to, "", parts[n - 1], 1, error);
 }
 

@@ -14,6 +14,7 @@
 #include <gio/gunixfdlist.h>
 #include <string.h>
 
+#define LEFT_OUT_MAX 20
 #define LOG_MAX 1000
 #define PATH_BYTES_MAX 4096
 
@@ -189,14 +190,33 @@ copy_work_new (BjProjectObject *object, GDBusMethodInvocation *invocation, GUnix
   return NULL;
 }
 
+/* Whoever asked is told what is missing. Returns: (transfer full): lines of text */
+static char *
+describe_copy (const char *what, const char *project, GStrv left_out)
+{
+  GString *text = g_string_new (NULL);
+  guint n = g_strv_length (left_out);
+
+  g_string_append_printf (text, "Copied %s the project %s", what, project);
+  if (n > 0)
+    g_string_append (text, ", but not everything:");
+  for (guint i = 0; i < MIN (n, LEFT_OUT_MAX); i++)
+    g_string_append_printf (text, "\n- %s", left_out[i]);
+  if (n > LEFT_OUT_MAX)
+    g_string_append_printf (text, "\n- and %u more, see belljard's log", n - LEFT_OUT_MAX);
+  return g_string_free (text, FALSE);
+}
+
 static gboolean
 copy_in (gpointer data, BjProgress *progress, GCancellable *cancellable, char **message, GError **error)
 {
   BjProjectWork *work = data;
+  g_auto(GStrv) left_out = NULL;
 
-  if (!bj_project_store_copy_in (work->projects, work->name, work->fd, work->path, progress, cancellable, error))
+  if (!bj_project_store_copy_in (work->projects, work->name, work->fd, work->path, progress, cancellable, &left_out,
+                                 error))
     return FALSE;
-  *message = g_strdup_printf ("Copied into the project %s", work->name);
+  *message = describe_copy ("into", work->name, left_out);
   return TRUE;
 }
 
@@ -231,11 +251,12 @@ static gboolean
 copy_out (gpointer data, BjProgress *progress, GCancellable *cancellable, char **message, GError **error)
 {
   BjProjectWork *work = data;
+  g_auto(GStrv) left_out = NULL;
 
   if (!bj_project_store_copy_out (work->projects, work->name, work->fd, work->uid, work->gid, work->path, progress,
-                                  cancellable, error))
+                                  cancellable, &left_out, error))
     return FALSE;
-  *message = g_strdup_printf ("Copied out of the project %s", work->name);
+  *message = describe_copy ("out of", work->name, left_out);
   return TRUE;
 }
 

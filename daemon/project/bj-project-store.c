@@ -540,7 +540,7 @@ on_copy_line (const char *line, gpointer progress)
 
 static gboolean
 copy (BjProjectStore *self, const char *name, BjProjectCopy *how, BjProgress *progress, GCancellable *cancellable,
-      GError **error)
+      GStrv *left_out, GError **error)
 {
   g_auto(BjProjectHold) hold = { 0 };
   g_auto(BjOpenProject) open = BJ_OPEN_PROJECT_INIT;
@@ -560,24 +560,27 @@ copy (BjProjectStore *self, const char *name, BjProjectCopy *how, BjProgress *pr
   for (guint i = 0; i < answer.warnings->len; i++)
     g_message ("Copying %s the project %s: %s", how->in ? "into" : "out of", name,
                (const char *) g_ptr_array_index (answer.warnings, i));
+  g_ptr_array_add (answer.warnings, NULL);
+  if (left_out != NULL)
+    *left_out = g_strdupv ((char **) answer.warnings->pdata);
   bj_progress_set (progress, 1.0);
   return TRUE;
 }
 
 gboolean
 bj_project_store_copy_in (BjProjectStore *self, const char *name, int source, const char *path, BjProgress *progress,
-                          GCancellable *cancellable, GError **error)
+                          GCancellable *cancellable, GStrv *left_out, GError **error)
 {
   BjProjectCopy how = { .fd = source, .path = path != NULL ? path : "", .in = TRUE };
 
-  return copy (self, name, &how, progress, cancellable, error);
+  return copy (self, name, &how, progress, cancellable, left_out, error);
 }
 
 gboolean
 bj_project_store_copy_out (BjProjectStore *self, const char *name, int destination, uid_t uid, gid_t gid, const char *path,
-                           BjProgress *progress, GCancellable *cancellable, GError **error)
+                           BjProgress *progress, GCancellable *cancellable, GStrv *left_out, GError **error)
 {
   BjProjectCopy how = { .fd = destination, .uid = uid, .gid = gid, .path = path != NULL ? path : "" };
 
-  return copy (self, name, &how, progress, cancellable, error);
+  return copy (self, name, &how, progress, cancellable, left_out, error);
 }

@@ -94,12 +94,17 @@ GBytes *bj_project_store_read_blob (BjProjectStore *self, const char *name, cons
 /** bj_project_store_log: Returns: (transfer full): array of {commit, time, subject, verdict, session}, newest first */
 JsonArray *bj_project_store_log (BjProjectStore *self, const char *name, guint count, GError **error);
 
-/** bj_project_store_copy_in: @source: fd of a folder or regular file; copies with the owner's rights only */
+/**
+ * bj_project_store_copy_in:
+ * @source: fd of a folder or regular file; copies with the owner's rights only
+ * @left_out: (out) (optional) (transfer full): what was not copied and why, a line each, at most 101
+ */
 gboolean bj_project_store_copy_in (BjProjectStore *self, const char *name, int source, const char *path,
-                                   BjProgress *progress, GCancellable *cancellable, GError **error);
+                                   BjProgress *progress, GCancellable *cancellable, GStrv *left_out, GError **error);
 /** bj_project_store_copy_out: @destination: fd of a folder of @uid; copies with the rights of @uid only */
 gboolean bj_project_store_copy_out (BjProjectStore *self, const char *name, int destination, uid_t uid, gid_t gid,
-                                    const char *path, BjProgress *progress, GCancellable *cancellable, GError **error);
+                                    const char *path, BjProgress *progress, GCancellable *cancellable, GStrv *left_out,
+                                    GError **error);
 
 /* belljar.ini of a project's tree: [check] command, setup, protect, network; [machine] memory. */
 typedef struct

@@ -35,6 +35,21 @@ typedef struct
   gpointer user_data;
 } BjHelperRun;
 
+/* The helper's own sentence is for people; how it is started is not. */
+static void
+keep_sentence (GError **error)
+{
+  static const char marker[] = " failed with exit code 1: ";
+  const char *found = error != NULL && *error != NULL ? strstr ((*error)->message, marker) : NULL;
+  g_autofree char *sentence = found != NULL ? g_strdup (found + strlen (marker)) : NULL;
+
+  if (sentence != NULL && *sentence != '\0')
+    {
+      g_free ((*error)->message);
+      (*error)->message = g_steal_pointer (&sentence);
+    }
+}
+
 static gboolean
 run_helper (const BjProjectTree *self, const BjHelperRun *run, GBytes **output, GCancellable *cancellable, GError **error)
 {
@@ -47,7 +62,7 @@ run_helper (const BjProjectTree *self, const BjHelperRun *run, GBytes **output, 
   memcpy (spawn.pass_fd, run->fds, sizeof run->fds);
   if (bj_spawn_run (&spawn, output, cancellable, error))
     return TRUE;
-  g_prefix_error (error, "%s of the project: ", run->args[0]);
+  keep_sentence (error);
   return FALSE;
 }
 

@@ -73,6 +73,7 @@ sync_skeleton (gpointer data)
   self->sync_pending = FALSE;
   bj_dbus_session_set_state (self->skeleton, self->state);
   bj_dbus_session_set_outcome (self->skeleton, self->outcome);
+  bj_dbus_session_set_verdict (self->skeleton, self->verdict);
   bj_dbus_session_set_steps (self->skeleton, self->steps);
   bj_dbus_session_set_deadline (self->skeleton, (guint64) self->deadline);
   bj_dbus_session_set_accelerator (self->skeleton, self->accelerator);

@@ -86,7 +86,7 @@ class Session(Object):
         self.waiting = []
         self.transcript = b''
         super().__init__(daemon, f'{ROOT}/sessions/{name}', 'Session', {
-            'Kind': 'task', 'State': 'running', 'Outcome': '', 'Owner': os.getuid(), 'Project': 'demo',
+            'Kind': 'task', 'State': 'running', 'Outcome': '', 'Verdict': '', 'Owner': os.getuid(), 'Project': 'demo',
             'Image': 'debian:1', 'StartedAt': 1_700_000_000, 'Deadline': 1_700_001_200, 'Steps': 3,
             'Accelerator': 'tcg'})
         self.append({'n': 0, 'at': 1.7e9, 'by': 'seen', 'type': 'session', 'data': {'task': 'x\u001b[31m'}})
@@ -109,7 +109,7 @@ class Session(Object):
     def end(self, outcome):
         state = {'DONE': 'finished', 'NEEDS INPUT': 'needs-input', 'FAILED': 'failed'}.get(outcome, 'cancelled')
         self.append({'n': 1, 'at': 1.7e9, 'by': 'seen', 'type': 'end', 'data': {'outcome': outcome}})
-        self.change(State=state, Outcome=outcome)
+        self.change(State=state, Outcome=outcome, Verdict=self.script.get('verdict', 'none'))
         for invocation in self.waiting:
             invocation.return_value(GLib.Variant('(ss)', self.report()))
         self.waiting = []

@@ -110,6 +110,7 @@ class CliTest(unittest.TestCase):
             with self.subTest(verb=verb):
                 self.assertIn(f'  {verb} ', overview)
                 ran = self.belljar(*verb.split(), '--help')
+                self.assertEqual(ran.stdout, self.belljar('help', *verb.split()).stdout)
                 self.assertEqual(ran.returncode, 0)
                 self.assertIn(f'belljar {verb}', ran.stdout.decode().split('xample', 1)[1])
 
@@ -209,6 +210,39 @@ class CliTest(unittest.TestCase):
             _out, err = process.communicate(timeout=DEADLINE)
         self.assertEqual(process.returncode, 1)
         self.assertIn(b'The job was cancelled', err)
+
+    def test_a_killed_command_ends_its_job(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number), subprocess.Popen(
+                    [CLI, 'image', 'build', 'hold'], env=self.environ(), stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE) as process:
+                self.wait_for_job()
+                process.send_signal(number)
+                _out, err = process.communicate(timeout=DEADLINE)
+                self.assertEqual(process.returncode, 1)
+                self.assertIn(b'The job was cancelled', err)
+
+    def test_job_cancel(self):
+        with subprocess.Popen([CLI, 'image', 'build', 'hold'], env=self.environ(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            job = self.wait_for_job()
+            self.assertEqual(self.belljar('job', 'cancel', str(job['job'])).returncode, 0)
+            _out, err = process.communicate(timeout=DEADLINE)
+        self.assertIn(b'The job was cancelled', err)
+        ran = self.belljar('job', 'cancel', 'nix')
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn('There is no job “nix”'.encode(), ran.stderr)
+
+    def test_default_image_goes_only_by_force(self):
+        ran = self.belljar('image', 'delete', 'debian')
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(b'--force', ran.stderr)
+
+    def test_sessions_tell_the_verdict(self):
+        self.task(outcome='DONE', verdict='passes', id='verdicts')
+        listed = self.belljar('sessions').stdout.decode().splitlines()
+        row = next(line for line in listed if line.startswith('verdicts')).split('\t')
+        self.assertEqual((row[1], row[-1]), ('finished', 'passes'))
 
     def wait_for_job(self):
         for _attempt in range(DEADLINE):

@@ -235,7 +235,7 @@ class PoolTest(TemplateCase):
     def test_image_deleted_while_the_pool_is_full(self):
         with self.daemon(config=self.config) as daemon:
             self.wait_stock(daemon, 1)
-            self.assertEqual(daemon.cli('image', 'delete', 'debian').returncode, 0)
+            self.assertEqual(daemon.cli('image', 'delete', 'debian', '--force').returncode, 0)
             bt.wait_until(lambda: bt.machines_of(daemon.state_dir) == [] and self.stock(daemon) == [], 'the pool to be empty',
                           OWN_MACHINE_S)
 

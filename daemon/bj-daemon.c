@@ -302,8 +302,14 @@ static BjReportKey *
 load_key (BjContext *context, GError **error)
 {
   g_autofree char *path = g_build_filename (context->state_dir, "keys", "report.key", NULL);
-  BjReportKey *key = bj_report_key_load (path, error);
+  g_autofree char *public_path = g_strconcat (path, ".pub", NULL);
+  BjReportKey *key;
 
+  if (!g_file_test (path, G_FILE_TEST_EXISTS) && !g_file_test (public_path, G_FILE_TEST_EXISTS)
+      && bj_state_dir_is_used (context->state_dir))
+    g_warning ("The key that signs reports, %s, is missing: a new one is made. Reports signed before verify only with the old "
+               "public key", path);
+  key = bj_report_key_load (path, error);
   if (key == NULL)
     g_prefix_error (error, "The key that signs reports, %s: ", path);
   return key;
@@ -346,7 +352,7 @@ prepare (BjDaemon *self, GError **error)
   if (self->connection == NULL || !check_name_free (self, error))
     return FALSE;
   self->lock = bj_state_dir_open (context->state_dir, error);
-  if (self->lock < 0)
+  if (self->lock < 0 || !bj_state_dir_check_database (context->state_dir, error))
     return FALSE;
   if (bj_state_dir_get_free (context->state_dir) < FREE_WARN_BYTES)
     g_warning ("Less than 1 GiB is free in %s: sessions will be refused until there is more", context->state_dir);

@@ -91,6 +91,17 @@ check_firewall (BjDoctor *self)
   add (self, "nftables", active && proven, reason, "Load the nf_tables kernel module (modprobe nf_tables), then restart belljard");
 }
 
+/* Who may ask the doctor need not know more than where the server is: a path can be a secret. */
+static char *
+dup_server (const char *url)
+{
+  g_autoptr(GUri) uri = g_uri_parse (url, G_URI_FLAGS_NONE, NULL);
+
+  return uri != NULL ? g_uri_join (G_URI_FLAGS_NONE, g_uri_get_scheme (uri), NULL, g_uri_get_host (uri), g_uri_get_port (uri), "",
+                                   NULL, NULL)
+                     : g_strdup ("?");
+}
+
 static void
 check_model (BjDoctor *self)
 {
@@ -99,6 +110,7 @@ check_model (BjDoctor *self)
   g_autoptr(GVariant) info = NULL;
   g_autofree char *detail = NULL;
   g_autofree char *fix = NULL;
+  g_autofree char *server = dup_server (config->model_url);
   gboolean reachable = FALSE, found = FALSE;
   const char *why = "";
 
@@ -117,7 +129,7 @@ check_model (BjDoctor *self)
   g_variant_lookup (info, "reachable", "b", &reachable);
   g_variant_lookup (info, "found", "b", &found);
   g_variant_lookup (info, "error", "&s", &why);
-  detail = g_strdup_printf ("%s at %s%s%s", config->model_name, config->model_url, *why != '\0' ? ": " : "", why);
+  detail = g_strdup_printf ("%s at %s%s%s", config->model_name, server, *why != '\0' ? ": " : "", why);
   if (reachable && *why != '\0' && !found)
     fix = g_strdup_printf ("Run “ollama pull %s” there, or set another name= in [model] of belljar.conf", config->model_name);
   else

@@ -11,6 +11,7 @@
 #define PATH_CAP 8192
 #define LINE_CAP 4096
 #define TASK_CAP (64 * 1024)
+#define CHECK_CAP (64 * 1024) /* never cuts: a check is bounded before */
 #define OUTPUT_CAP (128 * 1024)
 #define TAIL_CAP (8 * 1024)
 #define FILES_MAX 2000
@@ -78,6 +79,20 @@ set_end (JsonObject *object, int exit, int signal)
     json_object_set_null_member (object, "signal");
 }
 
+/* What is cut can still be told from anything else with the same beginning. */
+static void
+set_command (JsonObject *object, const char *bytes, gsize size)
+{
+  g_autofree char *whole = bj_untrusted_escape (bytes, (gssize) size, 0);
+  g_autofree char *shown = bj_untrusted_escape (bytes, (gssize) size, LINE_CAP);
+  g_autofree char *digest = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) bytes, size);
+
+  json_object_set_string_member (object, "command", shown);
+  json_object_set_int_member (object, "command_bytes", (gint64) size);
+  json_object_set_string_member (object, "command_sha256", digest);
+  json_object_set_boolean_member (object, "command_truncated", !g_str_equal (whole, shown));
+}
+
 static void
 set_size (JsonObject *object, const char *key, guint64 size)
 {
@@ -114,8 +129,8 @@ check_object (const BjSessionFacts *facts)
 {
   JsonObject *check = json_object_new ();
 
-  set_line (check, "command", facts->check_command, LINE_CAP);
-  set_line (check, "setup", facts->check_setup, LINE_CAP);
+  set_line (check, "command", facts->check_command, CHECK_CAP);
+  set_line (check, "setup", facts->check_setup, CHECK_CAP);
   set_line (check, "source", facts->check_command != NULL ? facts->check_source : NULL, NAME_CAP);
   json_object_set_array_member (check, "protect", line_array (facts->protect, WARNINGS_MAX));
   json_object_set_boolean_member (check, "network", facts->check_network);
@@ -184,9 +199,11 @@ JsonObject *
 bj_record_command (const BjCommandFacts *facts)
 {
   JsonObject *data = json_object_new ();
+  gsize size;
+  const char *command = g_bytes_get_data (facts->command, &size);
 
   set_line (data, "tool", facts->tool, NAME_CAP);
-  set_line (data, "command", facts->label, LINE_CAP);
+  set_command (data, command != NULL ? command : "", size);
   set_end (data, facts->failure != NULL ? -1 : facts->exit, facts->signal);
   json_object_set_boolean_member (data, "timed_out", facts->timed_out);
   bj_json_set_seconds (data, "duration_s", facts->duration_s);
@@ -197,18 +214,32 @@ bj_record_command (const BjCommandFacts *facts)
   set_line (data, "stdout_sha256", facts->out_sha256, NAME_CAP);
   json_object_set_boolean_member (data, "truncated", facts->truncated);
   set_line (data, "failure", facts->failure, LINE_CAP);
+  json_object_set_boolean_member (data, "lost", facts->failure != NULL && facts->lost);
   return data;
 }
 
 JsonObject *
-bj_record_background (const char *event, guint id, const char *label, int exit, int signal)
+bj_record_background (const char *event, guint id, const char *command, int exit, int signal)
 {
   JsonObject *data = json_object_new ();
 
   set_line (data, "event", event, NAME_CAP);
   json_object_set_int_member (data, "id", id);
-  set_line (data, "command", label, LINE_CAP);
+  if (command != NULL)
+    set_command (data, command, strlen (command));
+  else
+    json_object_set_null_member (data, "command");
   set_end (data, exit, signal);
+  return data;
+}
+
+JsonObject *
+bj_record_start_failure (const char *command, gboolean lost, const char *failure)
+{
+  JsonObject *data = bj_record_background ("start", 0, command, -1, 0);
+
+  set_line (data, "failure", failure, LINE_CAP);
+  json_object_set_boolean_member (data, "lost", lost);
   return data;
 }
 
@@ -304,12 +335,14 @@ bj_record_check_run (const BjCheckRunFacts *facts)
   json_object_set_boolean_member (data, "timed_out", facts->timed_out);
   json_object_set_boolean_member (data, "setup_failed", facts->setup_failed);
   set_line (data, "failure", facts->failure, LINE_CAP);
+  json_object_set_boolean_member (data, "lost", facts->failure != NULL && facts->lost);
+  json_object_set_boolean_member (data, "stopped", facts->failure != NULL && facts->stopped);
   bj_json_set_seconds (data, "duration_s", facts->duration_s);
   json_object_set_string_member (data, "tail", tail);
   json_object_set_boolean_member (data, "network", facts->network);
-  set_line (data, "command", facts->command, LINE_CAP);
+  set_line (data, "command", facts->command, CHECK_CAP);
   set_line (data, "source", facts->source, NAME_CAP);
-  set_line (data, "setup", facts->setup, LINE_CAP);
+  set_line (data, "setup", facts->setup, CHECK_CAP);
   return data;
 }
 
@@ -388,8 +421,8 @@ bj_record_set_check (const char *command, const char *setup)
 {
   JsonObject *data = json_object_new ();
 
-  set_line (data, "command", command, LINE_CAP);
-  set_line (data, "setup", setup, LINE_CAP);
+  set_line (data, "command", command, CHECK_CAP);
+  set_line (data, "setup", setup, CHECK_CAP);
   return data;
 }
 

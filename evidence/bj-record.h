@@ -57,7 +57,7 @@ JsonObject *bj_record_machine (const BjMachineRecord *facts);
 typedef struct
 {
   const char *tool;
-  const char *label; /* the command, as the caller wrote it */
+  GBytes *command; /* the whole of what was run, as text */
   int exit;          /* -1 if it did not exit */
   int signal;
   gboolean timed_out;
@@ -68,12 +68,15 @@ typedef struct
   guint64 err_total;
   const char *out_sha256; /* (nullable) */
   gboolean truncated;
-  const char *failure; /* (nullable): why it could not run, for example that the guest is unreachable */
+  const char *failure; /* (nullable): why there is no result, for example that the guest is unreachable */
+  gboolean lost; /* with a failure: it was given to the guest and no answer came; duration_s is how long it was waited for */
 } BjCommandFacts;
 
 JsonObject *bj_record_command (const BjCommandFacts *facts);
-/** bj_record_background: @event: start, poll, send, kill or end; @label: (nullable): the command; @exit: -1 if it did not exit */
-JsonObject *bj_record_background (const char *event, guint id, const char *label, int exit, int signal);
+/** bj_record_background: @event: start, poll, send, kill or end; @command: (nullable): the whole of it; @exit: -1 if it did not exit */
+JsonObject *bj_record_background (const char *event, guint id, const char *command, int exit, int signal);
+/** bj_record_start_failure: A background command that has no id. @lost: it was given to the guest and no answer came */
+JsonObject *bj_record_start_failure (const char *command, gboolean lost, const char *failure);
 /** bj_record_file: @op: read, write, append; @path: bytes */
 JsonObject *bj_record_file (const char *op, const char *tool, const char *path, guint64 bytes);
 JsonObject *bj_record_screenshot (const char *file, const char *sha256, guint64 bytes);
@@ -104,6 +107,8 @@ typedef struct
   gboolean timed_out;
   gboolean setup_failed;  /* the setup before it failed: exit is the setup's */
   const char *failure;    /* (nullable): the machine was gone, …: it could not be run or not be watched to its end */
+  gboolean lost;          /* with a failure: it was begun */
+  gboolean stopped;       /* with a failure: because a person stopped the session */
   double duration_s;
   GBytes *output;         /* (nullable): end of both streams */
   gboolean network;

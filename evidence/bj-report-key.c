@@ -221,8 +221,12 @@ write_public (BjReportKey *key, const char *path, GError **error)
   g_autofree char *line = g_strconcat (key->public_key, "\n", NULL);
   g_autofree char *old = NULL;
 
-  if (g_file_get_contents (public_path, &old, NULL, NULL) && g_str_equal (old, line))
-    return TRUE;
+  if (g_file_get_contents (public_path, &old, NULL, NULL))
+    return g_str_equal (old, line)
+           || bj_error_set (error, BJ_ERROR_INVALID,
+                            "%s is not the public part of %s: reports signed before verify only with it. Put the key back that belongs "
+                            "to it, or move it away (keep it for the old reports) and the new one is written",
+                            public_path, path);
   return g_file_set_contents_full (public_path, line, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
                                    0644, error);
 }
@@ -231,8 +235,13 @@ BjReportKey *
 bj_report_key_load (const char *path, GError **error)
 {
   g_autoptr(GError) local_error = NULL;
+  g_autofree char *public_path = g_strconcat (path, ".pub", NULL);
   g_autoptr(BjReportKey) key = read_key (path, &local_error);
 
+  if (key == NULL && local_error == NULL && g_file_test (public_path, G_FILE_TEST_EXISTS))
+    bj_error_set (&local_error, BJ_ERROR_INVALID,
+                  "It is missing, but its public part %s is there: reports signed before verify only with that. Put the key back, or "
+                  "move %s away (keep it for the old reports) and a new pair is made", public_path, public_path);
   if (key == NULL && local_error == NULL && make_key (path, &local_error))
     key = read_key (path, &local_error);
   if (key == NULL || !write_public (key, path, &local_error))

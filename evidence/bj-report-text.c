@@ -130,7 +130,7 @@ static char *
 format_exit (JsonObject *run)
 {
   if (bj_json_has (run, "failure"))
-    return g_strdup (_("not run"));
+    return g_strdup (bj_json_get_boolean (run, "lost") ? _("no answer") : _("not run"));
   if (bj_json_get_boolean (run, "timed_out"))
     return g_strdup (_("timeout"));
   if (bj_json_has (run, "signal"))
@@ -341,6 +341,15 @@ add_heading (Page *page, const char *label, guint count, guint shown)
   g_string_append_c (page->out, '\n');
 }
 
+/* One more line about the command above. */
+static void
+add_note (Page *page, const char *text)
+{
+  g_autofree char *folded = bj_untrusted_fold (text, "        ", page->width);
+
+  g_string_append (page->out, folded);
+}
+
 static void
 add_command (Page *page, JsonObject *command)
 {
@@ -354,6 +363,16 @@ add_command (Page *page, JsonObject *command)
   pad_to (page->out, start, 31);
   g_string_append_c (page->out, ' ');
   add_rest (page, start, bj_json_get_string (command, "command", ""));
+  if (bj_json_get_boolean (command, "command_truncated"))
+    {
+      g_autofree char *digest = bj_untrusted_clean (bj_json_get_string (command, "command_sha256", "?"), FALSE, 64);
+      g_autofree char *bytes = g_strdup_printf ("%" G_GINT64_FORMAT, bj_json_get_int (command, "command_bytes", 0));
+      g_autofree char *cut = g_strdup_printf (_("(cut here: the command has %s bytes, SHA-256 %s)"), bytes, digest);
+
+      add_note (page, cut);
+    }
+  if (bj_json_has (command, "failure"))
+    add_note (page, bj_json_get_string (command, "failure", ""));
 }
 
 static void

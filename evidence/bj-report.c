@@ -63,9 +63,18 @@ scan_clear (Scan *scan)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Scan, scan_clear)
 
+/* What transcripts of earlier versions do not have is not in their reports either: they still verify. */
+static void
+copy_if_there (JsonObject *to, JsonObject *from, const char *key)
+{
+  if (json_object_has_member (from, key))
+    bj_json_copy_member (to, from, key);
+}
+
 static JsonObject *
 new_command (Scan *scan, gint64 n, const char *tool, JsonObject *data)
 {
+  static const char *const newer[] = { "command_bytes", "command_sha256", "command_truncated", "lost" };
   JsonObject *command = json_object_new ();
 
   json_object_set_int_member (command, "n", json_array_get_length (scan->commands) + 1);
@@ -74,6 +83,8 @@ new_command (Scan *scan, gint64 n, const char *tool, JsonObject *data)
   bj_json_copy_member (command, data, "command");
   bj_json_copy_member (command, data, "exit");
   bj_json_copy_member (command, data, "signal");
+  for (guint i = 0; i < G_N_ELEMENTS (newer); i++)
+    copy_if_there (command, data, newer[i]);
   json_array_add_object_element (scan->commands, command);
   return command;
 }
@@ -99,6 +110,7 @@ start_background (Scan *scan, gint64 n, double at, JsonObject *data)
   for (guint i = 0; i < G_N_ELEMENTS (unknown); i++)
     json_object_set_null_member (command, unknown[i]);
   json_object_set_boolean_member (command, "timed_out", FALSE);
+  copy_if_there (command, data, "failure");
   json_object_set_int_member (command, "background", bj_json_get_int (data, "id", 0));
 }
 
@@ -314,7 +326,7 @@ judge_run (JsonObject *run)
   gint64 exit = bj_json_get_int (run, "exit", -1);
 
   if (bj_json_has (run, "failure"))
-    return BJ_RUN_MACHINE;
+    return bj_json_get_boolean (run, "stopped") ? BJ_RUN_STOPPED : BJ_RUN_MACHINE;
   if (bj_json_get_boolean (run, "timed_out"))
     return BJ_RUN_TIMEOUT;
   if (bj_json_get_boolean (run, "setup_failed"))

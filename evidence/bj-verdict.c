@@ -19,6 +19,7 @@ static const struct { const char *reason, *sentence; } reasons[] = {
   { "timeout", N_("The check did not end in time.") },
   { "setup-failed", N_("The setup before the check failed.") },
   { "machine-gone", N_("The machine that ran the check went away or never came up.") },
+  { "stopped", N_("The session was stopped before the check had ended.") },
 };
 
 const char *
@@ -62,6 +63,8 @@ failure_reason (BjRun run)
       return "setup-failed";
     case BJ_RUN_MACHINE:
       return "machine-gone";
+    case BJ_RUN_STOPPED:
+      return "stopped";
     case BJ_RUN_ABSENT:
       return "no-fresh-run";
     case BJ_RUN_UNCLEAN:

@@ -24,6 +24,7 @@ typedef enum
   BJ_RUN_TIMEOUT,   /* timed out */
   BJ_RUN_SETUP,     /* the setup before it failed */
   BJ_RUN_MACHINE,   /* the machine was gone or never came up */
+  BJ_RUN_STOPPED,   /* a person stopped the session before or while it ran */
 } BjRun;
 
 typedef struct
@@ -44,8 +45,8 @@ typedef struct
  * @why: (out) (optional) (transfer full): machine-readable reasons for not being stronger, in a fixed order
  *
  * The contract's reasons go with passes: baseline-passed, baseline-unclean, no-baseline, agent-check, inputs-changed, flaky. Others:
- * no-check and not-run (none); no-fresh-run, check-failed, check-unclean, timeout, setup-failed and machine-gone, which say what the
- * decisive run showed (passes-here: the fresh one; failed: the fresh one, or the session's own when there was none).
+ * no-check and not-run (none); no-fresh-run, check-failed, check-unclean, timeout, setup-failed, machine-gone and stopped, which
+ * say what the decisive run showed (passes-here: the fresh one; failed: the fresh one, or the session's own when there was none).
  */
 BjVerdict bj_verdict_decide (const BjVerdictFacts *facts, GStrv *why);
 const char *bj_verdict_to_string (BjVerdict verdict); /* none failed passes-here passes proved */

@@ -22,6 +22,7 @@
 #define MESSAGE_MAX 300
 #define USERS_TRIES 100
 #define USERS_STEP_US 50000
+#define LOOK_US (1 * G_USEC_PER_SEC) /* a look is for all machines that ask within this time */
 
 struct _BjFirewall
 {
@@ -29,10 +30,13 @@ struct _BjFirewall
   GMutex work;      /* one transaction or proof at a time */
   gboolean no_fib;  /* (lock: work): the kernel has no fib expression */
   BjFd users;       /* (lock: work): locked shared while this daemon needs the table, -1 before */
+  char *table;      /* (lock: work) (nullable): the table as the kernel listed it after it was installed */
+  gint64 looked;    /* (lock: work): monotonic, when it was last seen to be as it was */
   GMutex state;     /* what follows; never held while blocking */
   gboolean active;
   gboolean proven;
   char *reason;
+  guint losses;     /* how often somebody else removed or changed the table */
 };
 
 G_DEFINE_FINAL_TYPE (BjFirewall, bj_firewall, G_TYPE_OBJECT)
@@ -51,14 +55,6 @@ set_state (BjFirewall *self, gboolean active, gboolean proven, const char *reaso
   self->reason = g_strdup (reason);
 }
 
-static gboolean
-is_active (BjFirewall *self)
-{
-  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->state);
-
-  return self->active;
-}
-
 /* The first line of what libnftables says, as one sentence. */
 static char *
 first_line (const char *text)
@@ -70,9 +66,9 @@ first_line (const char *text)
   return g_strdup (*valid != '\0' ? valid : "no reason was given");
 }
 
-/* @output: (out) (optional) (transfer full): as JSON */
+/* @output: (out) (optional) (transfer full): in the form that @flags ask for */
 static gboolean
-run_nft (const char *commands, char **output, GError **error)
+run_nft_as (const char *commands, unsigned flags, char **output, GError **error)
 {
   g_autoptr(NftContext) nft = nft_ctx_new (NFT_CTX_DEFAULT);
   g_autofree char *message = NULL;
@@ -80,7 +76,7 @@ run_nft (const char *commands, char **output, GError **error)
 
   if (nft == NULL || nft_ctx_buffer_error (nft) != 0 || nft_ctx_buffer_output (nft) != 0)
     return bj_error_set (error, BJ_ERROR_FAILED, "libnftables cannot be started");
-  nft_ctx_output_set_flags (nft, NFT_CTX_OUTPUT_JSON);
+  nft_ctx_output_set_flags (nft, flags);
   errno = 0;
   if (nft_run_cmd_from_buffer (nft, commands) == 0)
     {
@@ -97,6 +93,22 @@ run_nft (const char *commands, char **output, GError **error)
 }
 
 static gboolean
+run_nft (const char *commands, char **output, GError **error)
+{
+  return run_nft_as (commands, NFT_CTX_OUTPUT_JSON, output, error);
+}
+
+/* Without what counts and without handles: the same rules give the same text, whoever installed them.
+ * Returns: (transfer full) (nullable): %NULL when there is none */
+static char *
+list_table (void)
+{
+  char *text = NULL;
+
+  return run_nft_as ("list table " TABLE, NFT_CTX_OUTPUT_STATELESS, &text, NULL) ? text : NULL;
+}
+
+static gboolean
 load_rules (const struct ifaddrs *interfaces, gboolean with_fib, GError **error)
 {
   g_autofree char *rules = bj_firewall_format_rules (interfaces, with_fib);
@@ -105,7 +117,7 @@ load_rules (const struct ifaddrs *interfaces, gboolean with_fib, GError **error)
 }
 
 static gboolean
-install_locked (BjFirewall *self, GError **error)
+replace_table (BjFirewall *self, GError **error)
 {
   struct ifaddrs *interfaces = NULL;
   g_autoptr(GError) local_error = NULL;
@@ -125,6 +137,58 @@ install_locked (BjFirewall *self, GError **error)
   if (!ok)
     g_propagate_error (error, g_steal_pointer (&local_error));
   return ok;
+}
+
+static void
+note_loss (BjFirewall *self, const char *before)
+{
+  if (before == NULL)
+    g_warning ("Somebody removed the firewall's table; it is installed again");
+  else
+    g_warning ("Somebody changed the firewall's table; it is installed again");
+  g_mutex_lock (&self->state);
+  self->losses++;
+  g_mutex_unlock (&self->state);
+}
+
+/* Another daemon may have replaced the table by one for the networks that the host is on now: that is no loss. */
+static gboolean
+install_locked (BjFirewall *self, GError **error)
+{
+  g_autofree char *before = self->table != NULL ? list_table () : NULL;
+  g_autofree char *known = g_steal_pointer (&self->table);
+  gboolean ok = replace_table (self, error);
+
+  self->table = ok ? list_table () : NULL;
+  self->looked = g_get_monotonic_time ();
+  if (known != NULL && g_strcmp0 (before, known) != 0 && (before == NULL || g_strcmp0 (before, self->table) != 0))
+    note_loss (self, before);
+  return ok;
+}
+
+gboolean
+bj_firewall_is_intact (BjFirewall *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->work);
+  g_autofree char *now = NULL;
+
+  if (self->table == NULL)
+    return FALSE;
+  if (g_get_monotonic_time () < self->looked + LOOK_US)
+    return TRUE;
+  now = list_table ();
+  if (g_strcmp0 (now, self->table) != 0)
+    return FALSE;
+  self->looked = g_get_monotonic_time ();
+  return TRUE;
+}
+
+guint
+bj_firewall_get_losses (BjFirewall *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->state);
+
+  return self->losses;
 }
 
 gboolean
@@ -241,8 +305,6 @@ bj_firewall_prove (BjFirewall *self, GError **error)
   gboolean installed = FALSE;
 
   join_users_locked (self);
-  if (is_active (self) && !run_nft ("list table " TABLE, NULL, NULL))
-    g_warning ("Somebody removed the firewall's table; it is installed again");
   installed = install_locked (self, &local_error);
   if (installed && prove_locked (self, &local_error))
     {
@@ -268,6 +330,7 @@ bj_firewall_remove (BjFirewall *self)
   else if (!run_nft ("table " TABLE "\ndelete table " TABLE "\n", NULL, &error))
     g_message ("The firewall's table stays: %s", error->message);
   bj_fd_clear (&self->users);
+  g_clear_pointer (&self->table, g_free);
   set_state (self, FALSE, FALSE, "The firewall's table was removed");
 }
 
@@ -293,6 +356,7 @@ bj_firewall_finalize (GObject *object)
   g_mutex_clear (&self->work);
   g_mutex_clear (&self->state);
   g_free (self->reason);
+  g_free (self->table);
   G_OBJECT_CLASS (bj_firewall_parent_class)->finalize (object);
 }
 

@@ -22,6 +22,15 @@ gboolean bj_firewall_install (BjFirewall *self, GError **error);
  * networks that the host is on now.
  */
 gboolean bj_firewall_prove (BjFirewall *self, GError **error);
+/**
+ * bj_firewall_is_intact:
+ * A cheap look (some milliseconds, at most once a second for all who ask), for while machines with network run.
+ *
+ * Returns: whether the table is, rule by rule, the one that was installed; if not, bj_firewall_prove() puts it back
+ */
+gboolean bj_firewall_is_intact (BjFirewall *self);
+/** bj_firewall_get_losses: How often the table had to be put back because somebody else removed or changed it. Thread-safe. */
+guint bj_firewall_get_losses (BjFirewall *self);
 /** bj_firewall_remove: At the daemon's end; a table left by a crash is replaced at the next start. */
 void bj_firewall_remove (BjFirewall *self);
 /** bj_firewall_get_status: @reason: (out) (transfer full): one sentence. Thread-safe. */

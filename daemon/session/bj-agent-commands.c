@@ -85,6 +85,12 @@ bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label)
 }
 
 void
+bj_agent_commands_note_failure (BjAgentCommands *self, const char *label, gboolean lost, const char *failure)
+{
+  bj_session_record (self->session, TRUE, "background", bj_record_start_failure (label, lost, failure));
+}
+
+void
 bj_agent_commands_end (BjAgentCommands *self, guint id, int exit, int signal)
 {
   BjEntry *entry;

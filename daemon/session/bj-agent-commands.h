@@ -12,6 +12,8 @@ BjAgentCommands *bj_agent_commands_new (BjSession *session);
 void bj_agent_commands_free (BjAgentCommands *self);
 
 void bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label);
+/** bj_agent_commands_note_failure: One has no id. @lost: it was given to the guest and no answer came, so that it may run */
+void bj_agent_commands_note_failure (BjAgentCommands *self, const char *label, gboolean lost, const char *failure);
 /** bj_agent_commands_end: A poll saw that it had ended; only the first time counts. */
 void bj_agent_commands_end (BjAgentCommands *self, guint id, int exit, int signal);
 /** bj_agent_commands_note: @event: send or kill */

@@ -160,12 +160,15 @@ verb_exec (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_autoptr(GVariant) options = NULL;
   g_auto(BjVerbExec) command = { 0 };
   g_auto(BjExecResult) result = { 0 };
+  g_autoptr(GBytes) whole = NULL;
 
   g_variant_get (arguments, "(&s&s@aay@a{sv})", &tool, &label, &argv, &options);
   if (!check_text ("A label", label, LABEL_MAX, error) || !check_text ("A tool's name", tool, 64, error)
-      || !parse_exec (peer, argv, options, &command, error)
-      || !bj_session_run_command (bj_agent_peer_get_session (peer), tool, label, &command.exec, NULL, &result,
-                                  bj_agent_peer_get_cancellable (peer), error))
+      || !parse_exec (peer, argv, options, &command, error))
+    return NULL;
+  whole = bj_session_describe_exec (&command.exec); /* not the label: that is what the agent says of it */
+  if (!bj_session_run_command (bj_agent_peer_get_session (peer), tool, whole, &command.exec, NULL, &result,
+                               bj_agent_peer_get_cancellable (peer), error))
     return NULL;
   return g_variant_new ("(@a{sv})", exec_result_to_variant (&result));
 }
@@ -181,6 +184,18 @@ get_machine (BjAgentPeer *peer, GError **error)
   return bj_session_dup_machine (session, error);
 }
 
+/* Without its input, which is sent once it runs. */
+static char *
+dup_command (const BjExec *exec)
+{
+  BjExec plain = *exec;
+  g_autoptr(GBytes) whole = NULL;
+
+  plain.input = NULL;
+  whole = bj_session_describe_exec (&plain);
+  return g_strndup (g_bytes_get_data (whole, NULL), g_bytes_get_size (whole));
+}
+
 static GVariant *
 verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
@@ -190,17 +205,26 @@ verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_autoptr(GVariant) options = NULL;
   g_auto(BjVerbExec) command = { 0 };
   g_autoptr(BjMachine) machine = NULL;
+  g_autoptr(GError) failure = NULL;
+  g_autofree char *whole = NULL;
+  gboolean sent = FALSE;
 
   g_variant_get (arguments, "(&s@aay@a{sv})", &label, &argv, &options);
   if (!check_text ("A label", label, LABEL_MAX, error) || !parse_exec (peer, argv, options, &command, error))
     return NULL;
   machine = get_machine (peer, error);
-  if (machine == NULL
-      || !bj_guest_start (bj_machine_get_guest (machine), &command.exec, &id, bj_agent_peer_get_cancellable (peer),
-                          error))
+  if (machine == NULL)
     return NULL;
-  bj_agent_commands_add (bj_agent_peer_get_commands (peer), id, label);
-  return g_variant_new ("(u)", id);
+  whole = dup_command (&command.exec);
+  bj_guest_start (bj_machine_get_guest (machine), &command.exec, &id, &sent, bj_agent_peer_get_cancellable (peer), &failure);
+  if (id != 0)
+    bj_agent_commands_add (bj_agent_peer_get_commands (peer), id, whole);
+  else
+    bj_agent_commands_note_failure (bj_agent_peer_get_commands (peer), whole, sent, failure->message);
+  if (failure == NULL)
+    return g_variant_new ("(u)", id);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return NULL;
 }
 
 static GVariant *

@@ -18,6 +18,7 @@ bj_machine_note_write (const char *session_dir, const BjMachineSpec *spec, GErro
   g_key_file_set_string (file, GROUP, "id", spec->id);
   g_key_file_set_string (file, GROUP, "run-dir", spec->run_dir);
   g_key_file_set_uint64 (file, GROUP, "slot", spec->slot);
+  g_key_file_set_boolean (file, GROUP, "network", spec->network);
   return g_key_file_save_to_file (file, path, error);
 }
 
@@ -40,4 +41,5 @@ bj_machine_note_apply (const char *session_dir, BjMachineSpec *spec)
   spec->id = g_steal_pointer (&id);
   spec->run_dir = g_steal_pointer (&run_dir);
   spec->slot = (guint) g_key_file_get_uint64 (file, GROUP, "slot", NULL);
+  spec->network = g_key_file_get_boolean (file, GROUP, "network", NULL);
 }

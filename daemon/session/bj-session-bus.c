@@ -45,6 +45,7 @@ struct _BjBusCall
   GCancellable *cancellable; /* (owned): cancelled when the session ends or the caller leaves the bus */
   gulong session_handler;
   guint watch_id;
+  gboolean in_line; /* one of the session's commands: the next one waits for its end */
 };
 
 static void
@@ -88,10 +89,13 @@ bus_call_thread (GTask *task, gpointer source, gpointer data, GCancellable *canc
 {
   BjBusCall *call = data;
   g_autoptr(GError) error = NULL;
+  BjExecLine *line = call->in_line ? bj_session_get_exec_line (call->session) : NULL;
 
   /* The work answers by itself when it succeeds. */
   if (!call->work (call, &error))
     bj_gate_return_error (g_steal_pointer (&call->invocation), error);
+  if (line != NULL)
+    bj_exec_line_leave (line);
   g_task_return_boolean (task, error == NULL);
 }
 
@@ -318,11 +322,25 @@ bytes_or_empty (GBytes *bytes)
   return g_variant_new_from_bytes (G_VARIANT_TYPE_BYTESTRING, bytes != NULL ? bytes : empty, TRUE);
 }
 
+/* An agent waits, a person is told. */
+static gboolean
+check_usable (BjSession *session, GError **error)
+{
+  if (bj_session_set_over_error (session, error))
+    return FALSE;
+  if (bj_session_is_stalled (session))
+    return bj_session_set_stall_error (session, error);
+  if (bj_session_is_paused (session))
+    return bj_error_set (error, BJ_ERROR_INVALID, "Session %s is paused: resume it first", bj_session_get_id (session));
+  return TRUE;
+}
+
 static gboolean
 work_exec (BjBusCall *call, GError **error)
 {
   const BjConfig *config = bj_session_get_context (call->session)->config;
-  g_autofree char *label = bj_session_join_argv ((const char *const *) call->argv);
+  char *line = bj_session_join_argv ((const char *const *) call->argv);
+  g_autoptr(GBytes) command = g_bytes_new_take (line, strlen (line));
   g_auto(BjExecResult) result = { 0 };
   const BjExec exec = {
     .argv = (const char *const *) call->argv,
@@ -334,10 +352,9 @@ work_exec (BjBusCall *call, GError **error)
   };
   GVariant *answer;
 
-  /* An agent waits for room, a person is told. */
-  if (bj_session_is_stalled (call->session))
-    return bj_session_set_stall_error (call->session, error);
-  if (!bj_session_run_command (call->session, "exec", label, &exec, call->streams ? call->stream : NULL, &result,
+  if (!check_usable (call->session, error))
+    return FALSE;
+  if (!bj_session_run_command (call->session, "exec", command, &exec, call->streams ? call->stream : NULL, &result,
                                call->cancellable, error))
     return FALSE;
   answer = g_variant_new ("(i@ay@ay@a{sv})", result.exit >= 0 ? result.exit : 128 + result.signal,
@@ -424,6 +441,12 @@ watch_caller (BjBusCall *call)
                                                    g_object_ref (call->cancellable), g_object_unref);
 }
 
+static void
+start_exec (gpointer call)
+{
+  bus_call_run (call);
+}
+
 static gboolean
 on_exec (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList *fds, GVariant *argv,
          GVariant *options, BjSession *session)
@@ -431,10 +454,15 @@ on_exec (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList
   g_autoptr(BjBusCall) call = bus_call_new (session, invocation, work_exec);
   g_autoptr(GError) error = NULL;
 
-  if (parse_exec (call, argv, options, fds, &error))
+  call->in_line = TRUE;
+  if (parse_exec (call, argv, options, fds, &error) && check_usable (session, &error))
     {
       watch_caller (call);
-      return bus_call_run (g_steal_pointer (&call));
+      if (bj_exec_line_enter (bj_session_get_exec_line (session), start_exec, call, call->cancellable, &error))
+        {
+          g_steal_pointer (&call); /* it may be gone already */
+          return TRUE;
+        }
     }
   bj_gate_return_error (g_steal_pointer (&call->invocation), error);
   return TRUE;

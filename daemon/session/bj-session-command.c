@@ -24,12 +24,17 @@ const char *const bj_session_environ[] = {
 };
 
 static void
-record (BjSession *self, const char *tool, const char *label, const BjExecResult *result, const GError *failure)
+record (BjSession *self, const char *tool, GBytes *command, const BjExecResult *result, double waited_s,
+        const GError *failure)
 {
-  BjCommandFacts facts = { .tool = tool, .label = label, .exit = -1 };
+  BjCommandFacts facts = { .tool = tool, .command = command, .exit = -1 };
 
   if (failure != NULL)
-    facts.failure = failure->message;
+    {
+      facts.failure = failure->message;
+      facts.lost = result->sent;
+      facts.duration_s = result->sent ? waited_s : 0;
+    }
   else
     {
       facts.exit = result->exit;
@@ -61,6 +66,8 @@ run_in_guest (BjSession *self, BjMachine *machine, const BjExec *exec, const int
     ok = bj_guest_exec (guest, exec, result, cancellable, &failure);
   if (ok)
     return TRUE;
+  if (bj_session_get_end (self) != BJ_END_MACHINE && bj_session_set_over_error (self, error))
+    return FALSE;
   state = bj_machine_get_state (machine);
   if (state == BJ_MACHINE_STATE_ABSENT)
     bj_session_end_work (self, BJ_END_MACHINE, bj_error_get_name (BJ_ERROR_GUEST_UNREACHABLE),
@@ -74,18 +81,21 @@ run_in_guest (BjSession *self, BjMachine *machine, const BjExec *exec, const int
 }
 
 gboolean
-bj_session_run_command (BjSession *self, const char *tool, const char *label, const BjExec *exec, const int *stream,
+bj_session_run_command (BjSession *self, const char *tool, GBytes *command, const BjExec *exec, const int *stream,
                         BjExecResult *result, GCancellable *cancellable, GError **error)
 {
   g_autoptr(GError) failure = NULL;
-  g_autofree char *shown = bj_untrusted_escape (label, -1, ACTIVITY_MAX);
+  g_autofree char *shown = bj_untrusted_escape (g_bytes_get_data (command, NULL), (gssize) g_bytes_get_size (command),
+                                                ACTIVITY_MAX);
   g_autoptr(BjMachine) machine = NULL;
+  gint64 begun;
 
   if (!bj_session_wait_unpaused (self, error) || (machine = bj_session_dup_machine (self, error)) == NULL)
     return FALSE;
   bj_session_set_activity (self, "%s: %s", tool, shown);
+  begun = g_get_monotonic_time ();
   run_in_guest (self, machine, exec, stream, result, cancellable, &failure);
-  record (self, tool, label, result, failure);
+  record (self, tool, command, result, (double) (g_get_monotonic_time () - begun) / G_USEC_PER_SEC, failure);
   bj_session_note_command (self);
   bj_session_set_activity (self, "thinking");
   if (failure == NULL)
@@ -108,6 +118,23 @@ bj_session_join_argv (const char *const *argv)
       g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", plain ? *argv : quoted);
     }
   return g_string_free (out, FALSE);
+}
+
+GBytes *
+bj_session_describe_exec (const BjExec *exec)
+{
+  const char *const *argv = exec->argv;
+  gboolean is_shell = g_str_equal (argv[0], "/bin/bash") && g_strcmp0 (argv[1], "-c") == 0 && argv[2] != NULL && argv[3] == NULL;
+  g_autofree char *line = is_shell ? g_strdup (argv[2]) : bj_session_join_argv (argv);
+  GByteArray *whole = g_byte_array_new ();
+
+  g_byte_array_append (whole, (const guint8 *) line, (guint) strlen (line));
+  if (exec->input != NULL && g_bytes_get_size (exec->input) > 0)
+    {
+      g_byte_array_append (whole, (const guint8 *) "\n", 1);
+      g_byte_array_append (whole, g_bytes_get_data (exec->input, NULL), (guint) g_bytes_get_size (exec->input));
+    }
+  return g_byte_array_free_to_bytes (whole);
 }
 
 GStrv

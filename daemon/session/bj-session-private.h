@@ -15,6 +15,7 @@ struct _BjSession
   BjSessionPlan *plan;
   char *path;
   BjDBusSession *skeleton;
+  BjExecLine *exec_line;
   GCancellable *cancellable;
   GCancellable *hurry;
 

@@ -26,6 +26,7 @@ typedef gboolean (*BjStep) (BjWork *work, GError **error);
 static void
 work_free (BjWork *work)
 {
+  g_clear_pointer (&work->cable, bj_cable_free);
   g_clear_object (&work->machine);
   g_object_unref (work->session);
   g_free (work->baseline);
@@ -273,7 +274,7 @@ decide_ending (BjWork *work, BjEnd end, const GError *failure, BjEnding *ending)
 {
   g_autoptr(GError) ours = failure != NULL ? bj_error_to_bus (failure) : NULL;
 
-  if (bj_session_was_stopped_late (work->session))
+  if (bj_session_was_stopped_late (work->session) && work->plan->task != NULL && work->check != NULL)
     {
       ending->outcome = "CANCELLED";
       ending->error_name = g_strdup (bj_error_get_name (BJ_ERROR_CANCELLED));
@@ -369,6 +370,7 @@ gboolean
 bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
 {
   g_autoptr(BjWork) work = work_new (session, gateway);
+  BjContext *context = work->context;
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
   g_autofree char *dir = bj_session_dup_dir (session, NULL);
   g_autoptr(GTask) task = NULL;
@@ -386,6 +388,9 @@ bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
     }
   if (!lease_adopted (work, spec, error))
     return FALSE;
+  work->network = spec->network && context->firewall != NULL;
+  if (work->network)
+    work->cable = bj_cable_new (session, work->machine);
   bj_session_set_machine (session, work->machine);
   bj_session_set_state (session, "running");
   bj_session_warn (session, "belljard was restarted; the machine went on meanwhile");

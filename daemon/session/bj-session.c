@@ -22,6 +22,7 @@ bj_session_finalize (GObject *object)
   g_object_unref (self->skeleton);
   g_object_unref (self->cancellable);
   g_object_unref (self->hurry);
+  bj_exec_line_free (self->exec_line);
   g_free (self->state);
   g_free (self->outcome);
   g_free (self->verdict);
@@ -55,6 +56,7 @@ bj_session_init (BjSession *self)
   self->skeleton = bj_dbus_session_skeleton_new ();
   self->cancellable = g_cancellable_new ();
   self->hurry = g_cancellable_new ();
+  self->exec_line = bj_exec_line_new ();
   self->state = g_strdup ("starting");
   self->outcome = g_strdup ("");
   self->verdict = g_strdup ("");
@@ -182,6 +184,12 @@ BjDBusSession *
 bj_session_get_skeleton (BjSession *self)
 {
   return self->skeleton;
+}
+
+BjExecLine *
+bj_session_get_exec_line (BjSession *self)
+{
+  return self->exec_line;
 }
 
 char *
@@ -416,13 +424,62 @@ bj_session_set_machine (BjSession *self, BjMachine *machine)
 BjMachine *
 bj_session_dup_machine (BjSession *self, GError **error)
 {
+  BjMachine *machine;
+  g_autofree char *state = NULL;
+
+  g_mutex_lock (&self->lock);
+  machine = self->machine != NULL ? g_object_ref (self->machine) : NULL;
+  state = g_strdup (self->state);
+  g_mutex_unlock (&self->lock);
+  if (machine == NULL && !bj_session_set_over_error (self, error))
+    bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "Session %s has no machine in state “%s”", self->plan->id, state);
+  return machine;
+}
+
+static const char *
+explain_end (BjEnd end)
+{
+  switch (end)
+    {
+    case BJ_END_STOPPED:
+      return "it was stopped";
+    case BJ_END_WALL_CLOCK:
+      return "its time was over (Extend gives more while it runs)";
+    case BJ_END_STEPS:
+      return "its steps were used up";
+    case BJ_END_AGENT_LIMIT:
+      return "the agent reached a limit of its own";
+    case BJ_END_TRANSCRIPT:
+      return "its transcript is full";
+    case BJ_END_MACHINE:
+      return "its machine was gone: it was powered off or it crashed";
+    case BJ_END_FINISHED:
+      return "the agent finished it";
+    default:
+      return "the agent could not go on";
+    }
+}
+
+gboolean
+bj_session_set_over_error (BjSession *self, GError **error)
+{
+  BjEnd end = bj_session_get_end (self);
+
+  if (end == BJ_END_NONE && !bj_session_is_over (self))
+    return FALSE;
+  if (end == BJ_END_NONE)
+    bj_error_set (error, BJ_ERROR_CANCELLED, "The work of session %s has ended", self->plan->id);
+  else
+    bj_error_set (error, BJ_ERROR_CANCELLED, "The work of session %s has ended: %s", self->plan->id, explain_end (end));
+  return TRUE;
+}
+
+gboolean
+bj_session_is_paused (BjSession *self)
+{
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
-  if (self->machine != NULL)
-    return g_object_ref (self->machine);
-  bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "Session %s has no machine in state “%s”", self->plan->id,
-                self->state);
-  return NULL;
+  return self->paused;
 }
 
 gboolean
@@ -482,17 +539,13 @@ gboolean
 bj_session_wait_unpaused (BjSession *self, GError **error)
 {
   gint64 until = g_get_monotonic_time () + (gint64) PAUSE_MAX_S * G_USEC_PER_SEC;
-  gboolean over;
 
   g_mutex_lock (&self->lock);
   while ((self->paused || self->stalled) && self->end == BJ_END_NONE)
     if (!g_cond_wait_until (&self->changed, &self->lock, until))
       break;
-  over = self->end != BJ_END_NONE || state_is_final (self->state);
   g_mutex_unlock (&self->lock);
-  if (over)
-    return bj_error_set (error, BJ_ERROR_CANCELLED, "The work of session %s has ended", self->plan->id);
-  return TRUE;
+  return !bj_session_set_over_error (self, error);
 }
 
 void

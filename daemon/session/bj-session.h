@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bj-dbus-session.h"
+#include "bj-exec-line.h"
 #include "bj-machine.h"
 #include "bj-report.h"
 #include "bj-session-plan.h"
@@ -85,12 +86,21 @@ gboolean bj_session_set_stalled (BjSession *self, gboolean stalled);
 gboolean bj_session_is_stalled (BjSession *self);
 /** bj_session_set_stall_error: Sets the BJ_ERROR_NO_SPACE that says so. Returns: always %FALSE */
 gboolean bj_session_set_stall_error (BjSession *self, GError **error);
+/** bj_session_set_over_error: Says why the work has ended, if it has (BJ_ERROR_CANCELLED). Returns: whether it has */
+gboolean bj_session_set_over_error (BjSession *self, GError **error);
+gboolean bj_session_is_paused (BjSession *self);
 /** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine, or it waits for room on the host. */
 gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
+/** bj_session_get_exec_line: (transfer none): the commands that people run in it */
+BjExecLine *bj_session_get_exec_line (BjSession *self);
+
 /** bj_session_set_machine: (nullable); kept with a reference */
 void bj_session_set_machine (BjSession *self, BjMachine *machine);
-/** bj_session_dup_machine: Returns: (transfer full): or BJ_ERROR_GUEST_UNREACHABLE when it has none (yet, any more) */
+/**
+ * bj_session_dup_machine:
+ * Returns: (transfer full): or BJ_ERROR_GUEST_UNREACHABLE when it has none yet, BJ_ERROR_CANCELLED when it has none any more
+ */
 BjMachine *bj_session_dup_machine (BjSession *self, GError **error);
 
 /** bj_session_set_agent_check: The agent's proposal; counts only when nobody else gave a check. */

@@ -73,14 +73,18 @@ record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMac
 
 /* From a machine that is paused to one that is ready for its first command. */
 static gboolean
-let_go (BjWork *work, const BjBoot *boot, BjMachine *machine, const char *start, gint64 *begun, GError **error)
+let_go (BjWork *work, BjBoot *boot, BjMachine *machine, const char *start, gint64 *begun, GError **error)
 {
   const BjMachineSpec *spec = boot->spec;
   g_autofree char *mount_point = spec->share ? g_strconcat ("/work/", work->plan->project, NULL) : NULL;
   g_auto(BjMachineFacts) facts = { 0 };
 
   if (!note_machine (work, boot, machine, error) || !hand_over_data_disk (boot, machine, error)
-      || (spec->share && !attach_share (work, boot, machine, error)) || !bj_machine_run (machine, error))
+      || (spec->share && !attach_share (work, boot, machine, error)))
+    return FALSE;
+  if (spec->network)
+    boot->cable = bj_cable_new (work->session, machine);
+  if (!bj_machine_run (machine, error))
     return FALSE;
   if (!g_str_equal (start, "cold"))
     note_time (work, boot, "clone", begun);
@@ -95,7 +99,7 @@ let_go (BjWork *work, const BjBoot *boot, BjMachine *machine, const char *start,
 }
 
 static gboolean
-bring_up (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **error)
+bring_up (BjWork *work, BjBoot *boot, BjMachine *machine, GError **error)
 {
   gint64 begun = g_get_monotonic_time ();
 
@@ -134,7 +138,7 @@ is_over (const BjBoot *boot, const GError *error)
 
 /* Returns whether there was one and it works; else what is left of it goes. */
 static gboolean
-boot_from_pool (BjWork *work, const BjBoot *boot, BjMachine **machine)
+boot_from_pool (BjWork *work, BjBoot *boot, BjMachine **machine)
 {
   BjContext *context = work->context;
   const BjImage *image = work->plan->image;
@@ -146,6 +150,7 @@ boot_from_pool (BjWork *work, const BjBoot *boot, BjMachine **machine)
     return FALSE;
   if (let_go (work, boot, *machine, "pool", &begun, &error))
     return TRUE;
+  g_clear_pointer (&boot->cable, bj_cable_free);
   if (!is_over (boot, error))
     bj_session_warn (work->session, "A machine of the pool did not work: %s", error->message);
   bj_teardown_add (context->teardown, g_steal_pointer (machine));
@@ -175,6 +180,7 @@ clone_or_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
   *machine = bj_machine_new (work->context->engine, spec);
   if (bring_up (work, boot, *machine, &failure))
     return TRUE;
+  g_clear_pointer (&boot->cable, bj_cable_free);
   if (spec->template == NULL || is_over (boot, failure))
     {
       g_propagate_error (error, g_steal_pointer (&failure));
@@ -206,6 +212,8 @@ bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
   work->slot_is_leased |= boot->own;
   boot->spec->slot = bj_lease_get_slot (lease);
   ok = clone_or_boot (work, boot, machine, error);
+  if (!ok)
+    g_clear_pointer (&boot->cable, bj_cable_free);
   bj_machine_on_gone (*machine, (GDestroyNotify) bj_lease_free, lease);
   return ok;
 }

@@ -11,6 +11,7 @@ typedef struct
   BjMachineSpec *spec; /* (owned) */
   gboolean own;        /* the session's own machine: its phases are the report's */
   GCancellable *cancellable;
+  BjCable *cable;      /* (out) (owned) (nullable): of a machine with network, while it is watched */
 } BjBoot;
 
 /**

@@ -121,6 +121,7 @@ bj_work_start_machine (BjWork *work, GError **error)
   work->shared = spec->share;
   if (!bj_work_boot (work, &boot, &work->machine, error))
     return FALSE;
+  work->cable = g_steal_pointer (&boot.cable);
   bj_session_set_machine (work->session, work->machine);
   return TRUE;
 }
@@ -181,6 +182,7 @@ bj_work_end_machine (BjWork *work)
   g_autoptr(GError) error = NULL;
 
   bj_session_set_machine (work->session, NULL);
+  g_clear_pointer (&work->cable, bj_cable_free);
   work->shared = FALSE;
   if (work->machine == NULL)
     return;

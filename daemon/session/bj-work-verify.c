@@ -36,6 +36,8 @@ typedef struct
   const char *where; /* same, fresh, baseline or protected */
   const char *tree;
   BjMachine *machine;
+  gint64 begun;   /* monotonic: when the check itself was; 0: it was not */
+  BjCable *cable; /* (nullable): the machine has no network card */
   GCancellable *cancellable;
 } BjCheckRun;
 
@@ -56,7 +58,12 @@ record_run (BjCheckRun *run, const BjExecResult *result, gboolean setup_failed, 
   g_autoptr(BjCapture) output = bj_capture_new (0, OUTPUT_CAP);
 
   if (failure != NULL)
-    facts.failure = failure->message;
+    {
+      facts.failure = failure->message;
+      facts.stopped = g_cancellable_is_cancelled (run->cancellable);
+      facts.lost = run->begun != 0 && result->sent;
+      facts.duration_s = facts.lost ? (double) (g_get_monotonic_time () - run->begun) / G_USEC_PER_SEC : 0;
+    }
   else
     {
       gsize size;
@@ -115,6 +122,7 @@ run_check (BjCheckRun *run, BjExecResult *result, GError **error)
     .no_new_privileges = TRUE,
   };
 
+  run->begun = g_get_monotonic_time ();
   return bj_guest_exec (bj_machine_get_guest (run->machine), &exec, result, run->cancellable, error);
 }
 
@@ -137,7 +145,7 @@ run_in_machine (BjCheckRun *run, BjExecResult *result, gboolean *setup_failed, G
       bj_exec_result_clear (result);
       memset (result, 0, sizeof *result);
     }
-  if (work->network && !bj_machine_set_link (run->machine, work->settings.network, error))
+  if (run->cable != NULL && !bj_cable_set (run->cable, work->settings.network, error))
     return FALSE;
   return run_check (run, result, error);
 }
@@ -170,10 +178,12 @@ boot_with_tree (BjCheckRun *run, const char *tar, const char *suffix, GError **e
 
   spec->data_disk = g_strdup (tar);
   spec->network = work->network && (work->setup != NULL || work->settings.network);
-  return bj_work_boot (work, &boot, &run->machine, error)
-         && must_run (run, "Unpacking the tree",
-                      "mkdir -p \"$1\" && tar -xf /dev/vdb -C \"$1\" --no-same-owner && chown -R check: \"$1\"",
-                      UNPACK_MAX_S, error);
+  if (!bj_work_boot (work, &boot, &run->machine, error))
+    return FALSE;
+  run->cable = g_steal_pointer (&boot.cable);
+  return must_run (run, "Unpacking the tree",
+                   "mkdir -p \"$1\" && tar -xf /dev/vdb -C \"$1\" --no-same-owner && chown -R check: \"$1\"",
+                   UNPACK_MAX_S, error);
 }
 
 static BjRun
@@ -211,6 +221,7 @@ run_fresh (BjWork *work, const char *where, const char *tree)
   if (failure != NULL)
     g_message ("Session %s: the %s check could not run: %s", work->plan->id, where, failure->message);
 
+  g_clear_pointer (&run.cable, bj_cable_free);
   if (run.machine != NULL)
     bj_teardown_add (work->context->teardown, g_steal_pointer (&run.machine));
   if (tar != NULL)
@@ -235,7 +246,7 @@ settle_agent_check (BjWork *work)
 void
 bj_work_check_same (BjWork *work)
 {
-  BjCheckRun run = { .work = work, .where = "same", .machine = work->machine,
+  BjCheckRun run = { .work = work, .where = "same", .machine = work->machine, .cable = work->cable,
                      .cancellable = bj_session_get_hurry (work->session) };
   g_auto(BjExecResult) result = { 0 };
   g_autoptr(GError) failure = NULL;
@@ -249,7 +260,7 @@ bj_work_check_same (BjWork *work)
                 "rm -rf /var/tmp/belljar-same && mkdir /var/tmp/belljar-same && cp -a \"$1/.\" /var/tmp/belljar-same/"
                 " && chown -R check: /var/tmp/belljar-same && mount --bind /var/tmp/belljar-same \"$1\"",
                 UNPACK_MAX_S, &failure)
-      && (!work->network || bj_machine_set_link (work->machine, work->settings.network, &failure)))
+      && (run.cable == NULL || bj_cable_set (run.cable, work->settings.network, &failure)))
     run_check (&run, &result, &failure);
   record_run (&run, &result, FALSE, failure);
   work->same = judge (&result, FALSE, failure);

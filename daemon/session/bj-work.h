@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bj-agent-peer.h"
+#include "bj-cable.h"
 #include "bj-gateway.h"
 #include "bj-session.h"
 
@@ -16,6 +17,7 @@ typedef struct
   BjGateway *gateway;        /* (not owned) */
 
   BjMachine *machine; /* (owned) (nullable): the session's own */
+  BjCable *cable;     /* (owned) (nullable): its network */
   gboolean shared;    /* the project's folder is plugged in */
   gboolean slot_is_leased; /* the plan's slot goes back with the machine, not with the session */
   BjAgentPeer *agent; /* (owned) (nullable) */

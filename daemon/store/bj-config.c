@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define CONFIG_MAX (1024 * 1024)
 #define DAY_S (24 * 60 * 60)
@@ -84,11 +86,12 @@ parse_url (const BjKey *key, const char *value, gpointer field, GError **error)
   g_autoptr(GUri) uri = g_uri_parse (value, G_URI_FLAGS_NONE, NULL);
   const char *scheme = uri != NULL ? g_uri_get_scheme (uri) : "";
 
+  /* What is refused for what may be a secret is not repeated. */
+  if (strpbrk (value, "@?#") != NULL)
+    return bj_error_set (error, BJ_ERROR_INVALID, "must not hold a user name, a password, a query (“?…”) or a fragment (“#…”)");
   if (uri == NULL || (!g_str_equal (scheme, "http") && !g_str_equal (scheme, "https")) || g_uri_get_host (uri) == NULL
       || *g_uri_get_host (uri) == '\0')
     return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is no address: write for example http://127.0.0.1:11434", value);
-  if (g_uri_get_userinfo (uri) != NULL)
-    return bj_error_set (error, BJ_ERROR_INVALID, "must not hold a user name or a password");
   return take_text (field, value);
 }
 
@@ -116,6 +119,28 @@ parse_absolute (const BjKey *key, const char *value, gpointer field, GError **er
   if (!g_path_is_absolute (value))
     return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is not an absolute path", value);
   return parse_text (key, value, field, error);
+}
+
+/* A secret's file: nobody else may read it, nor put another one in its place. */
+static gboolean
+parse_secret_file (const BjKey *key, const char *value, gpointer field, GError **error)
+{
+  g_auto(BjFd) fd = -1;
+  struct stat info;
+
+  if (!parse_absolute (key, value, field, error))
+    return FALSE;
+  fd = open (value, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 || fstat (fd, &info) < 0)
+    return bj_error_set (error, BJ_ERROR_INVALID, "“%s” cannot be opened: %s", value, g_strerror (errno));
+  if (!S_ISREG (info.st_mode))
+    return bj_error_set (error, BJ_ERROR_INVALID, "“%s” is not a regular file", value);
+  if (info.st_uid != geteuid () || (info.st_mode & 077) != 0)
+    return bj_error_set (error, BJ_ERROR_INVALID,
+                         "“%s” must be readable by the user of belljard alone, but it belongs to uid %u and has mode %04o: chown it to "
+                         "uid %u and chmod it to 0600", value, (guint) info.st_uid, (guint) info.st_mode & 07777,
+                         (guint) geteuid ());
+  return TRUE;
 }
 
 static gboolean
@@ -238,7 +263,7 @@ static const BjKey keys[] = {
   KEY ("projects", "backend", parse_backend, project_backend, 0, 0),
   KEY ("projects", "quota", parse_size, project_quota, 0, G_MAXINT64),
   KEY ("publish", "remote", parse_text, publish_remote, 0, 0),
-  KEY ("publish", "token-file", parse_absolute, publish_token_file, 0, 0),
+  KEY ("publish", "token-file", parse_secret_file, publish_token_file, 0, 0),
   KEY ("sessions", "on-stop", parse_on_stop, keep_sessions, 0, 0),
 };
 

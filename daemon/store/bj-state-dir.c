@@ -44,6 +44,29 @@ bj_state_dir_check_length (const char *path, GError **error)
                        path, strlen (path), most - longest);
 }
 
+/* Who can write into it can put anything in the place of keys, images and the database. */
+static gboolean
+check_private (const char *path, GError **error)
+{
+  struct stat info;
+
+  if (lstat (path, &info) < 0)
+    return bj_fd_set_io_error (error, errno, "Looking at %s", path);
+  if (!S_ISDIR (info.st_mode))
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s is not a folder", path);
+  if (info.st_uid != geteuid () && info.st_uid != 0)
+    return bj_error_set (error, BJ_ERROR_INVALID,
+                         "The folder %s belongs to uid %u, who could change what belljard keeps in it: look at what is in it, then "
+                         "give it to uid %u (chown), or use another --state-dir",
+                         path, (guint) info.st_uid, (guint) geteuid ());
+  if ((info.st_mode & 022) != 0)
+    return bj_error_set (error, BJ_ERROR_INVALID,
+                         "Others may write into the folder %s (mode %04o), and so change what belljard keeps in it: look at what "
+                         "is in it, then take that away (chmod go-w), or use another --state-dir",
+                         path, (guint) info.st_mode & 07777);
+  return TRUE;
+}
+
 static gboolean
 make_folder (const char *path, mode_t mode, GError **error)
 {
@@ -103,7 +126,8 @@ bj_state_dir_open (const char *path, GError **error)
 {
   g_auto(BjFd) fd = -1;
 
-  if (!bj_state_dir_check_length (path, error) || !make_parents (path, error) || !make_folder (path, 0711, error))
+  if (!bj_state_dir_check_length (path, error) || !make_parents (path, error) || !make_folder (path, 0711, error)
+      || !check_private (path, error))
     return -1;
   fd = take_lock (path, error);
   if (fd < 0)
@@ -112,10 +136,43 @@ bj_state_dir_open (const char *path, GError **error)
     {
       g_autofree char *folder = g_build_filename (path, folders[i].name, NULL);
 
-      if (!make_folder (folder, folders[i].mode, error))
+      if (!make_folder (folder, folders[i].mode, error) || !check_private (folder, error))
         return -1;
     }
   return g_steal_fd (&fd);
+}
+
+gboolean
+bj_state_dir_is_used (const char *path)
+{
+  static const char *const used[] = { "images", "projects", "sessions" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (used); i++)
+    {
+      g_autofree char *folder = g_build_filename (path, used[i], NULL);
+      g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
+
+      if (dir != NULL && g_dir_read_name (dir) != NULL)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+gboolean
+bj_state_dir_check_database (const char *path, GError **error)
+{
+  g_autofree char *database = g_build_filename (path, "belljar.db", NULL);
+  struct stat info;
+  gboolean missing = lstat (database, &info) < 0;
+
+  if (missing && errno != ENOENT)
+    return bj_fd_set_io_error (error, errno, "Looking at %s", database);
+  if ((!missing && info.st_size > 0) || !bj_state_dir_is_used (path))
+    return TRUE;
+  return bj_error_set (error, BJ_ERROR_INVALID,
+                       "The database %s is %s, but images, projects or sessions are there that only it knows of (a full disk leaves an "
+                       "empty file): put a copy of it back, or move %s/images, projects and sessions away to start anew",
+                       database, missing ? "missing" : "empty", path);
 }
 
 guint64

@@ -30,19 +30,23 @@ ask_about (BjGuest *self, const char *mode, guint id, guint wait_s, GBytes *inpu
 }
 
 gboolean
-bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, GCancellable *cancellable, GError **error)
+bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, gboolean *sent, GCancellable *cancellable, GError **error)
 {
   g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
   BjExec plain = *exec;
   g_autoptr(GBytes) output = NULL;
   BjGuestAnswer answer;
+  gboolean ok;
 
   /* Its standard input is the FIFO that bj_guest_send() writes to. */
   plain.input = NULL;
-  if (!bj_guest_request_add_exec (request, &plain, error)
-      || !bj_guest_ask (self, "start", request, NULL, ASK_SECONDS, &answer, &output, cancellable, error))
+  ok = bj_guest_request_add_exec (request, &plain, error)
+       && bj_guest_ask (self, "start", request, NULL, ASK_SECONDS, &answer, &output, cancellable, error);
+  *sent = bj_guest_request_was_sent (request);
+  if (!ok)
     return FALSE;
-  if ((answer.flags & BJ_RUN_UNKNOWN) != 0 || answer.id == 0 || answer.id > BJ_RUN_IDS)
+  *sent = (answer.flags & BJ_RUN_UNKNOWN) == 0 && answer.id != 0 && answer.id <= BJ_RUN_IDS;
+  if (!*sent)
     return bj_error_set (error, BJ_ERROR_BUSY, "The guest has no room for another background command");
   *id = answer.id;
   return exec->input == NULL || bj_guest_send (self, *id, exec->input, cancellable, error);

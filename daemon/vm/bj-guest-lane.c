@@ -140,7 +140,8 @@ bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *
   if (!bj_guest_check_running (self, error))
     return FALSE;
   if (!bj_guest_call_begin (&call, self, mode, bytes, budget_s, cancellable))
-    return bj_guest_ask_agent (self, mode, bytes, budget_s, answer, output, cancellable, error);
+    return bj_guest_ask_agent (self, mode, request, bytes, budget_s, answer, output, cancellable, error);
+  bj_guest_request_set_sent (request);
   while (!done)
     if (!bj_guest_call_wait (&call, none, &done, cancellable, error))
       return FALSE;

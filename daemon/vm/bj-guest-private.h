@@ -119,8 +119,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjGuestCall, bj_guest_call_clear)
  */
 gboolean bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *input, guint budget_s,
                        BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error);
-/** bj_guest_ask_agent: @request: as bj_guest_request_finish() made it (bj-guest-run.c) */
-gboolean bj_guest_ask_agent (BjGuest *self, const char *mode, GBytes *request, guint budget_s, BjGuestAnswer *answer,
-                             GBytes **output, GCancellable *cancellable, GError **error);
+/** bj_guest_ask_agent: @bytes: @request as bj_guest_request_finish() made it (bj-guest-run.c) */
+gboolean bj_guest_ask_agent (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *bytes, guint budget_s,
+                             BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error);
 
 G_END_DECLS

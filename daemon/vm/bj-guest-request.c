@@ -12,6 +12,7 @@
 struct _BjGuestRequest
 {
   GByteArray *records; /* (owned) */
+  gboolean sent;
 };
 
 BjGuestRequest *
@@ -44,6 +45,18 @@ bj_guest_request_add_number (BjGuestRequest *self, const char *key, guint64 valu
   g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
 
   bj_guest_request_add (self, key, text);
+}
+
+void
+bj_guest_request_set_sent (BjGuestRequest *self)
+{
+  self->sent = TRUE;
+}
+
+gboolean
+bj_guest_request_was_sent (BjGuestRequest *self)
+{
+  return self->sent;
 }
 
 static gsize

@@ -17,6 +17,10 @@ void bj_guest_request_add_number (BjGuestRequest *self, const char *key, guint64
 /** bj_guest_request_add_exec: Checks @exec and adds all of it but its input. BJ_ERROR_INVALID, BJ_ERROR_LIMIT. */
 gboolean bj_guest_request_add_exec (BjGuestRequest *self, const BjExec *exec, GError **error);
 
+/** bj_guest_request_set_sent: It is on its way: from now on nobody can say that the guest did not act on it. */
+void bj_guest_request_set_sent (BjGuestRequest *self);
+gboolean bj_guest_request_was_sent (BjGuestRequest *self);
+
 /**
  * bj_guest_request_finish:
  * @input: (nullable): standard input of the command, or what a mode reads after its request

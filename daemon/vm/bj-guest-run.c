@@ -40,9 +40,10 @@ upload (BjGuest *guest, const char *path, GBytes *request, GCancellable *cancell
 }
 
 static gboolean
-begin (BjAgentRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s, GCancellable *cancellable,
-       GError **error)
+begin (BjAgentRun *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s, gboolean *sent,
+       GCancellable *cancellable, GError **error)
 {
+  g_autoptr(GError) refused = NULL;
   const char *argv[] = { BJ_RUN_PROGRAM, mode, NULL, NULL };
   g_autofree char *path = NULL;
 
@@ -57,7 +58,13 @@ begin (BjAgentRun *self, BjGuest *guest, const char *mode, GBytes *request, guin
         return FALSE;
       argv[2] = path;
     }
-  return bj_guest_agent_exec (guest, argv, path ? NULL : request, &self->pid, error);
+  *sent = bj_guest_agent_exec (guest, argv, path ? NULL : request, &self->pid, &refused);
+  if (*sent)
+    return TRUE;
+  /* An agent that says no has started nothing; one that says nothing may have. */
+  *sent = g_error_matches (refused, BJ_ERROR, BJ_ERROR_GUEST_UNREACHABLE);
+  g_propagate_error (error, g_steal_pointer (&refused));
+  return FALSE;
 }
 
 /* Looks once. Survives a paused machine and an agent that comes back. */
@@ -128,13 +135,17 @@ clear (BjAgentRun *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjAgentRun, clear)
 
 gboolean
-bj_guest_ask_agent (BjGuest *self, const char *mode, GBytes *request, guint budget_s, BjGuestAnswer *answer,
-                    GBytes **output, GCancellable *cancellable, GError **error)
+bj_guest_ask_agent (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *bytes, guint budget_s,
+                    BjGuestAnswer *answer, GBytes **output, GCancellable *cancellable, GError **error)
 {
   g_auto(BjAgentRun) run = { 0 };
   gboolean done = FALSE;
+  gboolean sent = FALSE;
+  gboolean begun = begin (&run, self, mode, bytes, budget_s, &sent, cancellable, error);
 
-  if (!begin (&run, self, mode, request, budget_s, cancellable, error))
+  if (sent)
+    bj_guest_request_set_sent (request);
+  if (!begun)
     return FALSE;
   while (!done)
     {

@@ -198,6 +198,7 @@ run (BjGuest *self, const BjExec *exec, BjFlow flows[2], BjExecResult *result, G
   bytes = bj_guest_request_finish (request, exec->input);
   if (!bj_guest_call_begin (&call, self, "stream", bytes, timeout_s + OVERHEAD_S, cancellable))
     return run_at_once (self, exec, flows, result, cancellable, error);
+  result->sent = TRUE;
   return run_streaming (&call, flows, result, cancellable, error);
 }
 

@@ -139,6 +139,7 @@ bj_guest_fill_result (BjExecResult *result, const BjGuestAnswer *answer)
     .out_total = answer->out_total,
     .err_total = answer->err_total,
     .out_sha256 = g_string_free (g_steal_pointer (&hex), FALSE),
+    .sent = TRUE,
     .truncated = answer->out_total > answer->lengths[0] + answer->lengths[1]
                  || answer->err_total > answer->lengths[2] + answer->lengths[3],
   };
@@ -154,7 +155,10 @@ bj_guest_exec (BjGuest *self, const BjExec *exec, BjExecResult *result, GCancell
 
   if (!bj_guest_request_add_exec (request, exec, error)
       || !bj_guest_ask (self, "exec", request, exec->input, timeout + OVERHEAD_S, &answer, &output, cancellable, error))
-    return FALSE;
+    {
+      result->sent = bj_guest_request_was_sent (request);
+      return FALSE;
+    }
   bj_guest_fill_result (result, &answer);
   return TRUE;
 }

@@ -46,6 +46,7 @@ typedef struct
   guint64 err_total;
   char *out_sha256;   /* (owned): of everything printed, as the guest's side computed it, lower-case hex */
   gboolean truncated; /* either stream */
+  gboolean sent;      /* also set on failure: the guest was given the command, so that it may have run */
 } BjExecResult;
 
 void bj_exec_result_clear (BjExecResult *result);
@@ -80,7 +81,9 @@ typedef struct
 void bj_poll_result_clear (BjPollResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjPollResult, bj_poll_result_clear)
 
-gboolean bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, GCancellable *cancellable, GError **error);
+/** bj_guest_start: @sent: (out): also set on failure: the guest was given the command, so that it may have run */
+gboolean bj_guest_start (BjGuest *self, const BjExec *exec, guint *id, gboolean *sent, GCancellable *cancellable,
+                         GError **error);
 gboolean bj_guest_poll (BjGuest *self, guint id, guint wait_s, BjPollResult *result, GCancellable *cancellable,
                         GError **error);
 gboolean bj_guest_send (BjGuest *self, guint id, GBytes *data, GCancellable *cancellable, GError **error);

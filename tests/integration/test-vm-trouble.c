@@ -90,12 +90,14 @@ test_background (void)
   g_autoptr(GError) error = NULL;
   gint64 deadline = g_get_monotonic_time () + 60 * G_USEC_PER_SEC;
   guint id = 0;
+  gboolean sent = FALSE;
   g_auto(BjPollResult) last = { 0 };
 
   if (vm == NULL)
     return;
-  bj_guest_start (vm->guest, &exec, &id, NULL, &error);
+  bj_guest_start (vm->guest, &exec, &id, &sent, NULL, &error);
   g_assert_no_error (error);
+  g_assert_true (sent);
   bj_guest_send (vm->guest, id, line, NULL, &error);
   g_assert_no_error (error);
   while (strstr (seen->str, "got one\n") == NULL && g_get_monotonic_time () < deadline)

@@ -237,6 +237,45 @@ class FirewallTest(unittest.TestCase):
                 self.assertEqual(arrived, {"1.2.3.4"})
         self.assertIn("Somebody removed the firewall's table", self.firewall.close())
 
+    def look(self):
+        """Not what was seen within the last second."""
+        time.sleep(1.1)
+        return self.firewall("look")["ok"]
+
+    def test_look(self):
+        """Whatever somebody does to the table is seen without a datagram being sent, and counted once it is put back."""
+        damages = ("flush ruleset", "delete table inet belljar", "flush table inet belljar", "flush chain inet belljar machines",
+                   "flush set inet belljar net4", "delete element inet belljar net4 { 10.0.0.0/8 }",
+                   "insert rule inet belljar machines accept", "add table inet belljar { flags dormant; }")
+        self.assertFalse(self.firewall("look")["ok"])
+        self.assertTrue(self.firewall("prove")["ok"])
+        self.assertTrue(self.look())
+        for count, damage in enumerate(damages, start=1):
+            with self.subTest(damage=damage):
+                self.host.run("nft", damage)
+                self.assertFalse(self.look())
+                answer = self.firewall("prove")
+                self.assertTrue(answer["ok"], answer)
+                self.assertEqual(answer["losses"], count)
+                self.assertTrue(self.look())
+        self.send(FIRST, ["10.0.0.1"])
+        self.assertTrue(self.look(), "a counter that counts is no change")
+
+    def test_look_beside_another_daemon(self):
+        """It replaces the table by the same one, or by one for the networks that have come since: nobody lost anything."""
+        self.assertTrue(self.firewall("prove")["ok"])
+        other = Tool(self.host.argv(TOOL))
+        self.addCleanup(other.close)
+        self.assertTrue(other("prove")["ok"])
+        self.assertTrue(self.look())
+        self.host.ip("addr add 192.0.2.2/24 dev h0")
+        self.assertTrue(other("prove")["ok"])
+        self.assertFalse(self.look())
+        answer = self.firewall("prove")
+        self.assertTrue(answer["ok"], answer)
+        self.assertEqual(answer["losses"], 0)
+        self.assertTrue(self.look())
+
     def test_left_by_a_crash(self):
         self.assertTrue(self.firewall("install")["ok"])
         self.firewall.process.kill()

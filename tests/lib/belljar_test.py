@@ -340,12 +340,14 @@ class Daemon:
         shutil.copy2(os.path.join(source, 'belljar.db'), self.state_dir)
         link_shared(source, self.state_dir)
 
+    def argv(self):
+        return [DAEMON, f'--bus={self.bus.address}', '--auth=owner', f'--state-dir={self.state_dir}',
+                f'--config={self.folder}/belljar.conf', *self.args]
+
     def start(self):
         """Starts it (again) and waits until it serves."""
-        argv = [DAEMON, f'--bus={self.bus.address}', '--auth=owner', f'--state-dir={self.state_dir}',
-                f'--config={self.folder}/belljar.conf', *self.args]
         with open(self.log_path, 'ab') as log:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent,
+            self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent,
                                             start_new_session=True)
         self.connection = self.connection or self.bus.connect()
         wait_until(self.is_there, 'belljard to serve', START_S)

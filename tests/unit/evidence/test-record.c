@@ -20,18 +20,59 @@ test_command (void)
 {
   g_autoptr(GBytes) out = g_bytes_new_static ("a\x1b[0m\n", 6);
   g_autoptr(GBytes) err = g_bytes_new_static ("\xff\0x", 3);
-  BjCommandFacts facts = { .tool = "run", .label = "printf 'a\nb'", .exit = 3, .duration_s = 1.23456, .out = out, .err = err,
+  g_autoptr(GBytes) command = g_bytes_new_static ("printf 'a\nb'", 12);
+  g_autoptr(GBytes) x = g_bytes_new_static ("x", 1);
+  BjCommandFacts facts = { .tool = "run", .command = command, .exit = 3, .duration_s = 1.23456, .out = out, .err = err,
                            .out_total = 6, .err_total = 3, .out_sha256 = "ab", .truncated = TRUE };
-  BjCommandFacts gone = { .tool = "run", .label = "x", .exit = 0, .failure = "The guest\nis unreachable" };
+  BjCommandFacts gone = { .tool = "run", .command = x, .exit = 0, .failure = "The guest\nis unreachable" };
+  BjCommandFacts lost = { .tool = "run", .command = x, .exit = -1, .failure = "gone", .lost = TRUE, .duration_s = 2 };
 
   assert_data (bj_record_command (&facts),
-               "{\"command\":\"printf 'a\\\\nb'\",\"duration_s\":1.235,\"exit\":3,\"failure\":null,\"signal\":null,"
+               "{\"command\":\"printf 'a\\\\nb'\",\"command_bytes\":12,"
+               "\"command_sha256\":\"4c379106473ee6978d5dde18b4138e1da23192cd5aa639c071fb05aae2c4db9a\","
+               "\"command_truncated\":false,\"duration_s\":1.235,\"exit\":3,\"failure\":null,\"lost\":false,\"signal\":null,"
                "\"stderr\":{\"base64\":\"/wB4\"},\"stderr_bytes\":3,\"stdout\":\"a\\\\x1b[0m\\n\",\"stdout_bytes\":6,"
                "\"stdout_sha256\":\"ab\",\"timed_out\":false,\"tool\":\"run\",\"truncated\":true}");
   assert_data (bj_record_command (&gone),
-               "{\"command\":\"x\",\"duration_s\":0,\"exit\":null,\"failure\":\"The guest\\\\nis unreachable\",\"signal\":null,"
+               "{\"command\":\"x\",\"command_bytes\":1,"
+               "\"command_sha256\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\","
+               "\"command_truncated\":false,\"duration_s\":0,\"exit\":null,\"failure\":\"The guest\\\\nis unreachable\","
+               "\"lost\":false,\"signal\":null,"
                "\"stderr\":\"\",\"stderr_bytes\":0,\"stdout\":\"\",\"stdout_bytes\":0,\"stdout_sha256\":null,"
                "\"timed_out\":false,\"tool\":\"run\",\"truncated\":false}");
+  assert_data (bj_record_command (&lost),
+               "{\"command\":\"x\",\"command_bytes\":1,"
+               "\"command_sha256\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\","
+               "\"command_truncated\":false,\"duration_s\":2,\"exit\":null,\"failure\":\"gone\",\"lost\":true,"
+               "\"signal\":null,\"stderr\":\"\",\"stderr_bytes\":0,\"stdout\":\"\",\"stdout_bytes\":0,"
+               "\"stdout_sha256\":null,\"timed_out\":false,\"tool\":\"run\",\"truncated\":false}");
+  assert_data (bj_record_start_failure ("x", TRUE, "gone"),
+               "{\"command\":\"x\",\"command_bytes\":1,"
+               "\"command_sha256\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\","
+               "\"command_truncated\":false,\"event\":\"start\",\"exit\":null,\"failure\":\"gone\",\"id\":0,"
+               "\"lost\":true,\"signal\":null}");
+}
+
+/* What stands behind a long beginning is in the digest. */
+static void
+test_long_command (void)
+{
+  g_autofree char *padding = g_strnfill (60000, 'x');
+  g_autofree char *text = g_strconcat (": ", padding, "; evil", NULL);
+  g_autofree char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+  g_autoptr(GBytes) command = g_bytes_new_static (text, strlen (text));
+  BjCommandFacts facts = { .tool = "run", .command = command };
+  g_autoptr(JsonObject) data = bj_record_command (&facts);
+  g_autoptr(JsonObject) started = bj_record_background ("start", 1, text, -1, 0);
+  JsonObject *both[] = { data, started };
+
+  for (guint i = 0; i < G_N_ELEMENTS (both); i++)
+    {
+      g_assert_cmpint (json_object_get_int_member (both[i], "command_bytes"), ==, 60008);
+      g_assert_cmpstr (json_object_get_string_member (both[i], "command_sha256"), ==, digest);
+      g_assert_true (json_object_get_boolean_member (both[i], "command_truncated"));
+      g_assert_true (g_str_has_suffix (json_object_get_string_member (both[i], "command"), "…"));
+    }
 }
 
 static void
@@ -150,6 +191,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/record/command", test_command);
+  g_test_add_func ("/record/long-command", test_long_command);
   g_test_add_func ("/record/small-ones", test_small_ones);
   g_test_add_func ("/record/check-run", test_check_run);
   g_test_add_func ("/record/tree", test_tree);

@@ -144,10 +144,14 @@ test_canonical_parts (void)
 
       g_assert_cmpstr (text, ==, parts[i].expected);
     }
-  g_assert_nonnull (strstr (whole, "\"commands\":[{\"command\":\"make test\",\"duration_s\":0.313,\"exit\":2,\"failure\":null,"
+  g_assert_nonnull (strstr (whole, "\"commands\":[{\"command\":\"make test\",\"command_bytes\":9,"
+                                   "\"command_sha256\":\"22cc66aa7d2624b4eb4d5b61658614cd6c32477b123afbf7dbc7fc3d7d0f3713\","
+                                   "\"command_truncated\":false,\"duration_s\":0.313,\"exit\":2,\"failure\":null,\"lost\":false,"
                                    "\"n\":1,\"record\":3,\"signal\":null,\"stderr_bytes\":0,\"stdout_bytes\":3,"
                                    "\"stdout_sha256\":\"dc51b8c9\",\"timed_out\":false,\"tool\":\"run\",\"truncated\":false},"
-                                   "{\"background\":1,\"command\":\"sleep 100\",\"duration_s\":null,\"exit\":null,\"n\":2,"
+                                   "{\"background\":1,\"command\":\"sleep 100\",\"command_bytes\":9,"
+                                   "\"command_sha256\":\"6012d921359b0e93daba94bbacef98f928fade7b3579cc85a82f0cf425e7ed06\","
+                                   "\"command_truncated\":false,\"duration_s\":null,\"exit\":null,\"n\":2,"
                                    "\"record\":4,\"signal\":9,"));
   g_assert_nonnull (strstr (whole, "\"files_changed\":[{\"added\":12,\"path\":\"src/main.c\",\"path_encoded\":false,"
                                    "\"removed\":3,\"status\":\"modified\"}]"));

@@ -66,6 +66,28 @@ test_not_proved (void)
   g_assert_null (strstr (text, "untrusted summary"));
 }
 
+/* Surely not run, perhaps run, and cut: the three can be told apart. */
+static void
+test_no_result (void)
+{
+  static const char json[] = "{\"outcome\":\"DONE\",\"check\":{\"command\":\"make test\",\"verdict\":\"failed\",\"why\":[\"stopped\"],"
+                             "\"runs\":[{\"where\":\"fresh\",\"exit\":null,\"failure\":\"gone\",\"lost\":true,\"duration_s\":7}]},"
+                             "\"commands\":[{\"n\":1,\"command\":\"kill -9 -1\",\"failure\":\"The agent was restarted\",\"lost\":true,"
+                             "\"duration_s\":3.25},{\"n\":2,\"command\":\"ls\",\"failure\":\"It is gone\",\"lost\":false,"
+                             "\"duration_s\":0},{\"n\":3,\"command\":\": xx…\",\"exit\":0,\"duration_s\":1,"
+                             "\"command_truncated\":true,\"command_bytes\":60008,\"command_sha256\":\"0123ab\"}]}";
+  g_autoptr(JsonObject) report = bj_json_parse (json, strlen (json), 8, 100, NULL);
+  g_autofree char *text = bj_report_to_text (report, "m", 80);
+
+  g_test_message ("%s", text);
+  g_assert_nonnull (strstr (text, "  - The session was stopped before the check had ended. (stopped)\n"));
+  g_assert_nonnull (strstr (text, "\n  fresh       no answer     7.0 s         without network  gone\n"));
+  g_assert_nonnull (strstr (text, "\n     1  no answer   3.2 s       kill -9 -1\n        The agent was restarted\n"));
+  g_assert_nonnull (strstr (text, "\n     2  not run     0.0 s       ls\n        It is gone\n"));
+  g_assert_nonnull (strstr (text, "\n     3  exit 0      1.0 s       : xx…\n"
+                                  "        (cut here: the command has 60008 bytes, SHA-256 0123ab)\n"));
+}
+
 static void
 test_marker (void)
 {
@@ -192,6 +214,7 @@ main (int argc, char **argv)
   g_test_add_func ("/text/proved", test_proved);
   g_test_add_func ("/text/not-proved", test_not_proved);
   g_test_add_func ("/text/marker", test_marker);
+  g_test_add_func ("/text/no-result", test_no_result);
   g_test_add_func ("/text/poisoned", test_poisoned);
   g_test_add_func ("/text/odd-reports", test_odd_reports);
   return g_test_run ();

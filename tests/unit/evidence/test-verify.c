@@ -405,6 +405,36 @@ test_key_file (Fixture *f, gconstpointer data)
   g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
 }
 
+/* Old reports verify with the old public key only: a new pair is made when somebody has decided so, not by itself. */
+static void
+test_half_a_pair (Fixture *f, gconstpointer data)
+{
+  g_autofree char *pub_path = g_strconcat (f->key_path, ".pub", NULL);
+  g_autofree char *left = NULL;
+  g_autoptr(BjReportKey) key = NULL;
+  g_autoptr(GError) error = NULL;
+
+  g_assert_true (g_file_set_contents (pub_path, "b3RoZXI=\n", -1, NULL)); /* another pair's */
+  g_assert_null (bj_report_key_load (f->key_path, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "is not the public part of"));
+  g_clear_error (&error);
+  g_assert_cmpint (unlink (f->key_path), ==, 0);
+  g_assert_null (bj_report_key_load (f->key_path, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "missing"));
+  g_assert_nonnull (strstr (error->message, pub_path));
+  g_clear_error (&error);
+  g_assert_false (g_file_test (f->key_path, G_FILE_TEST_EXISTS));
+  g_assert_true (g_file_get_contents (pub_path, &left, NULL, NULL));
+  g_assert_cmpstr (left, ==, "b3RoZXI=\n");
+
+  g_assert_cmpint (unlink (pub_path), ==, 0);
+  key = bj_report_key_load (f->key_path, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (key);
+}
+
 static void
 test_bad_key_files (Fixture *f, gconstpointer data)
 {
@@ -448,5 +478,6 @@ main (int argc, char **argv)
   ADD ("/verify/transcript-cut", test_transcript_cut);
   ADD ("/verify/key-file", test_key_file);
   ADD ("/verify/bad-key-files", test_bad_key_files);
+  ADD ("/verify/half-a-pair", test_half_a_pair);
   return g_test_run ();
 }

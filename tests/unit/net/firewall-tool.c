@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* The firewall object at a test's command: reads install, prove, remove or status from standard input and answers
+/* The firewall object at a test's command: reads install, prove, look, remove or status from standard input and answers
  * each with one line of JSON. */
 
 #include "bj-firewall.h"
@@ -24,6 +24,7 @@ answer (BjFirewall *firewall, gboolean ok, const GError *error)
   json_object_set_boolean_member (object, "active", active);
   json_object_set_boolean_member (object, "proven", proven);
   json_object_set_string_member (object, "reason", reason);
+  json_object_set_int_member (object, "losses", bj_firewall_get_losses (firewall));
   text = json_to_string (root, FALSE);
   puts (text);
   fflush (stdout);
@@ -45,6 +46,8 @@ main (void)
         ok = bj_firewall_install (firewall, &error);
       else if (g_str_equal (line, "prove"))
         ok = bj_firewall_prove (firewall, &error);
+      else if (g_str_equal (line, "look"))
+        ok = bj_firewall_is_intact (firewall);
       else if (g_str_equal (line, "remove"))
         bj_firewall_remove (firewall);
       else if (!g_str_equal (line, "status"))

@@ -4,6 +4,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static char *folder;
 
@@ -16,6 +17,8 @@ load (const char *text, gssize length, GError **error)
   return bj_config_load (path, TRUE, error);
 }
 
+#define NO_SECRETS ":2: [model] url: must not hold a user name, a password, a query (“?…”) or a fragment (“#…”)"
+
 static const struct
 {
   const char *text;
@@ -23,7 +26,14 @@ static const struct
 } bad[] = {
   { "[model]\nurl=ftp://x\n", ":2: [model] url: “ftp://x” is no address: write for example http://127.0.0.1:11434" },
   { "[model]\nurl=http://\n", ":2: [model] url: “http://” is no address: write for example http://127.0.0.1:11434" },
-  { "[model]\nurl=http://me:pw@h/\n", ":2: [model] url: must not hold a user name or a password" },
+  { "[model]\nurl=http://me:pw@h/\n", NO_SECRETS },
+  { "[model]\nurl=htp://me:pw@h/\n", NO_SECRETS },
+  { "[model]\nurl=http://h:1/?key=S3CRET\n", NO_SECRETS },
+  { "[model]\nurl=http://h:1/#S3CRET\n", NO_SECRETS },
+  { "[images]\nmirror=http://h/debian?key=S3CRET\n",
+    ":2: [images] mirror: must not hold a user name, a password, a query (“?…”) or a fragment (“#…”)" },
+  { "[publish]\ntoken-file=/no/such/token\n", ":2: [publish] token-file: “/no/such/token” cannot be opened: No such file or directory" },
+  { "[publish]\ntoken-file=/etc\n", ":2: [publish] token-file: “/etc” is not a regular file" },
   { "[model]\n\n# x\nname=\n", ":4: [model] name: is empty: give a value or leave the key out" },
   { "[model]\nallow= ; ;\n", ":2: [model] allow: is empty: give values separated by “;” or leave the key out" },
   { "[model]\nvision=yes\n", ":2: [model] vision: “yes” is none of true, false and auto" },
@@ -97,18 +107,55 @@ test_defaults (void)
   g_assert_nonnull (strstr (error->message, missing));
 }
 
+/* A token that others may read, or put another in the place of, is none. */
+static void
+test_token_file (void)
+{
+  static const mode_t modes[] = { 0644, 0640, 0604, 0620, 0610 };
+  g_autofree char *token = g_build_filename (folder, "token", NULL);
+  g_autofree char *link_path = g_build_filename (folder, "token-link", NULL);
+  g_autofree char *text = g_strdup_printf ("[publish]\ntoken-file=%s\n", token);
+  g_autofree char *link_text = g_strdup_printf ("[publish]\ntoken-file=%s\n", link_path);
+  g_autoptr(GError) error = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      g_assert_true (g_file_set_contents_full (token, "secret", -1, 0, 0600, NULL));
+      g_assert_cmpint (g_chmod (token, modes[i]), ==, 0);
+      g_assert_null (load (text, -1, &error));
+      g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+      g_assert_nonnull (strstr (error->message, "must be readable by the user of belljard alone"));
+      g_clear_error (&error);
+    }
+  g_assert_cmpint (g_chmod (token, 0600), ==, 0);
+  g_assert_cmpint (symlink (token, link_path), ==, 0);
+  g_assert_null (load (link_text, -1, &error));
+  g_assert_nonnull (strstr (error->message, "is not a regular file"));
+  g_clear_error (&error);
+  if (geteuid () == 0)
+    {
+      g_assert_cmpint (chown (token, 1000, 0), ==, 0);
+      g_assert_null (load (text, -1, &error));
+      g_assert_nonnull (strstr (error->message, "belongs to uid 1000"));
+    }
+  g_assert_cmpint (g_unlink (token), ==, 0);
+}
+
 static void
 test_all (void)
 {
-  g_autoptr(GError) error = NULL;
-  g_autoptr(BjConfig) config = load (
+  g_autofree char *token = g_build_filename (folder, "token", NULL);
+  g_autofree char *text = g_strdup_printf (
       "# whole\n[model]\nurl = https://gpu.example:8080/x\nname=qwen3:8b\nallow=qwen3:8b; llama3 ;\nvision=true\n"
       "[engine]\nuri=qemu:///system\naccelerator=tcg\n[limits]\nsessions=7\nmemory-mib=2048\ncpus=3\nsteps=10\n"
       "wall-clock=1h\noutput-bytes=128K\nidle=90\npark-after=1d\n[pool]\nsize=2\n[network]\nresolvers=1.1.1.1;2606::1\n"
       "[images]\ndefault=debian\nmirror=http://deb.example/debian\n[projects]\nbackend=none\nquota=2G\n"
-      "[publish]\nremote=git@host:x\ntoken-file=/etc/token\n[sessions]\non-stop=keep\n",
-      -1, &error);
+      "[publish]\nremote=git@host:x\ntoken-file=%s\n[sessions]\non-stop=keep\n", token);
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjConfig) config = NULL;
 
+  g_assert_true (g_file_set_contents_full (token, "secret", -1, 0, 0600, NULL));
+  config = load (text, -1, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (config->model_url, ==, "https://gpu.example:8080/x");
   g_assert_cmpstr (config->model_allow[1], ==, "llama3");
@@ -124,7 +171,7 @@ test_all (void)
   g_assert_cmpstr (config->resolvers[1], ==, "2606::1");
   g_assert_cmpstr (config->image_default, ==, "debian");
   g_assert_cmpuint (config->project_quota, ==, G_GUINT64_CONSTANT (2) << 30);
-  g_assert_cmpstr (config->publish_token_file, ==, "/etc/token");
+  g_assert_cmpstr (config->publish_token_file, ==, token);
   g_assert_true (config->keep_sessions);
 }
 
@@ -151,6 +198,7 @@ main (int argc, char **argv)
   g_test_add_func ("/config/nul", test_nul);
   g_test_add_func ("/config/defaults", test_defaults);
   g_test_add_func ("/config/all", test_all);
+  g_test_add_func ("/config/token-file", test_token_file);
   g_test_add_func ("/config/allow-follows-name", test_allow_follows_name);
   result = g_test_run ();
   path = g_build_filename (folder, "belljar.conf", NULL);

@@ -84,6 +84,70 @@ test_not_a_folder (void)
   g_assert_nonnull (strstr (error->message, path));
 }
 
+/* Whoever can write into it owns what is in it. */
+static void
+test_open_to_others (void)
+{
+  static const struct { const char *below; mode_t mode; } bad[] = {
+    { NULL, 0777 }, { NULL, 0775 }, { NULL, 01777 }, { "keys", 0722 }, { "images", 0733 }, { "sessions", 0773 },
+  };
+  g_autofree char *path = g_build_filename (folder, "open", NULL);
+  int lock = bj_state_dir_open (path, NULL);
+
+  close (lock);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autofree char *changed = g_build_filename (path, bad[i].below, NULL);
+      g_autoptr(GError) error = NULL;
+
+      g_assert_cmpint (chmod (changed, bad[i].mode), ==, 0);
+      g_assert_cmpint (bj_state_dir_open (path, &error), ==, -1);
+      g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+      g_assert_nonnull (strstr (error->message, changed));
+      g_assert_nonnull (strstr (error->message, "chmod go-w"));
+      g_assert_cmpint (chmod (changed, 0755), ==, 0);
+    }
+  if (geteuid () == 0)
+    {
+      g_autofree char *keys = g_build_filename (path, "keys", NULL);
+      g_autoptr(GError) error = NULL;
+
+      g_assert_cmpint (chown (keys, 1000, 0), ==, 0);
+      g_assert_cmpint (bj_state_dir_open (path, &error), ==, -1);
+      g_assert_nonnull (strstr (error->message, "belongs to uid 1000"));
+      g_assert_cmpint (chown (keys, 0, 0), ==, 0);
+    }
+  lock = bj_state_dir_open (path, NULL);
+  g_assert_cmpint (lock, >=, 0);
+  close (lock);
+}
+
+static void
+test_lost_database (void)
+{
+  g_autofree char *path = g_build_filename (folder, "lost", NULL);
+  g_autofree char *database = g_build_filename (path, "belljar.db", NULL);
+  g_autofree char *session = g_build_filename (path, "sessions", "abcdefgh", NULL);
+  g_autoptr(GError) error = NULL;
+  int lock = bj_state_dir_open (path, NULL);
+
+  close (lock);
+  g_assert_true (bj_state_dir_check_database (path, NULL)); /* the first start */
+  g_assert_true (g_file_set_contents (database, "", 0, NULL));
+  g_assert_true (bj_state_dir_check_database (path, NULL)); /* one that ended early */
+  g_assert_cmpint (g_mkdir (session, 0711), ==, 0);
+  g_assert_true (bj_state_dir_is_used (path));
+  g_assert_false (bj_state_dir_check_database (path, &error));
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "is empty"));
+  g_clear_error (&error);
+  g_assert_cmpint (unlink (database), ==, 0);
+  g_assert_false (bj_state_dir_check_database (path, &error));
+  g_assert_nonnull (strstr (error->message, "is missing"));
+  g_assert_true (g_file_set_contents (database, "SQLite", -1, NULL)); /* what is in it is for others to judge */
+  g_assert_true (bj_state_dir_check_database (path, NULL));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -95,6 +159,8 @@ main (int argc, char **argv)
   g_test_add_func ("/state-dir/length", test_length);
   g_test_add_func ("/state-dir/make-and-lock", test_make_and_lock);
   g_test_add_func ("/state-dir/not-a-folder", test_not_a_folder);
+  g_test_add_func ("/state-dir/open-to-others", test_open_to_others);
+  g_test_add_func ("/state-dir/lost-database", test_lost_database);
   result = g_test_run ();
   rm[2] = folder;
   g_spawn_sync (NULL, (char **) rm, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);

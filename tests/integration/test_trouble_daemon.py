@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -88,7 +89,14 @@ class Probing(SessionCase):
     def folders(self):
         return glob.glob(os.path.join(self.daemon.state_dir, 'engine', 'lib', 'qemu', 'qmp-*'))
 
+    def forget_answers(self):
+        """Tests share what libvirt once found out; here it has to ask."""
+        self.daemon.end()
+        shutil.rmtree(os.path.join(self.daemon.state_dir, bt.CAPABILITIES))
+        self.daemon.start()
+
     def test_killed_meanwhile(self):
+        self.forget_answers()
         session = self.daemon.manager().OpenSession('(a{sv})', {})
         bt.wait_until(self.probes, 'libvirt to ask QEMU', 120)
         self.daemon.kill()

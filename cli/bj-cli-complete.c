@@ -23,6 +23,22 @@ print_sessions (BjClient *client)
     bj_output_line ("%s", bj_client_get_id (g_ptr_array_index (sessions, i)));
 }
 
+/* Only those that something can still be done with. */
+static void
+print_live_sessions (BjClient *client)
+{
+  g_autoptr(GPtrArray) sessions = bj_client_list_sessions (client);
+
+  for (guint i = 0; i < sessions->len; i++)
+    {
+      BjDBusSession *session = g_ptr_array_index (sessions, i);
+      const char *outcome = bj_dbus_session_get_outcome (session);
+
+      if (outcome == NULL || *outcome == '\0')
+        bj_output_line ("%s", bj_client_get_id (session));
+    }
+}
+
 static void
 print_images (BjClient *client)
 {
@@ -48,11 +64,12 @@ bj_verb_complete (BjCli *cli, char **args, GError **error)
   {
     const char *kind;
     void (*print) (BjClient *client);
-  } kinds[] = { { "sessions", print_sessions }, { "images", print_images }, { "projects", print_projects } };
+  } kinds[] = { { "sessions", print_sessions }, { "live-sessions", print_live_sessions },
+              { "images", print_images },     { "projects", print_projects } };
   BjClient *client;
 
   if (args[1] == NULL || args[2] != NULL)
-    return bj_usage_error_set (error, _("One of: verbs, sessions, images, projects"));
+    return bj_usage_error_set (error, _("One of: verbs, sessions, live-sessions, images, projects"));
   if (g_str_equal (args[1], "verbs"))
     {
       print_verbs ();
@@ -67,5 +84,5 @@ bj_verb_complete (BjCli *cli, char **args, GError **error)
         kinds[i].print (client);
         return BJ_EXIT_OK;
       }
-  return bj_usage_error_set (error, _("One of: verbs, sessions, images, projects"));
+  return bj_usage_error_set (error, _("One of: verbs, sessions, live-sessions, images, projects"));
 }

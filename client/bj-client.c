@@ -267,7 +267,7 @@ bj_client_find_image (BjClient *self, const char *name, GError **error)
   for (guint i = 0; i < images->len; i++)
     if (g_strcmp0 (bj_dbus_image_get_name (g_ptr_array_index (images, i)), name) == 0)
       return g_object_ref (g_ptr_array_index (images, i));
-  bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no image “%s”; “belljar image build %s” makes it", name, name);
+  bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no image “%s”; “belljar images” lists those that there are", name);
   return NULL;
 }
 
@@ -279,8 +279,7 @@ bj_client_find_project (BjClient *self, const char *name, GError **error)
   for (guint i = 0; i < projects->len; i++)
     if (g_strcmp0 (bj_dbus_project_get_name (g_ptr_array_index (projects, i)), name) == 0)
       return g_object_ref (g_ptr_array_index (projects, i));
-  bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no project “%s”; “belljar project create %s” makes it", name,
-                name);
+  bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no project “%s”; “belljar projects” lists those that there are", name);
   return NULL;
 }
 

@@ -313,6 +313,18 @@ add_run (Page *page, JsonObject *run)
   add_tail (page, run);
 }
 
+static const char *const places[] = { "same", "fresh", "baseline", "protected" };
+
+static guint
+find_place (JsonObject *run)
+{
+  guint k = 0;
+
+  while (k < G_N_ELEMENTS (places) && !g_str_equal (places[k], bj_json_get_string (run, "where", "")))
+    k++;
+  return k;
+}
+
 static void
 add_check (Page *page, JsonObject *report)
 {
@@ -325,8 +337,11 @@ add_check (Page *page, JsonObject *report)
   add_fact (page, "check", bj_json_get_string (check, "command", NULL));
   add_fact (page, "setup", bj_json_get_string (check, "setup", NULL));
   add_fact (page, "chosen by", bj_json_get_string (check, "source", NULL));
-  for (guint i = 0; runs != NULL && i < json_array_get_length (runs); i++)
-    add_run (page, bj_json_array_get_object (runs, i));
+  /* Some go on side by side and end in any order; a reader finds them in the same one. */
+  for (guint k = 0; k <= G_N_ELEMENTS (places); k++)
+    for (guint i = 0; runs != NULL && i < json_array_get_length (runs); i++)
+      if (find_place (bj_json_array_get_object (runs, i)) == k)
+        add_run (page, bj_json_array_get_object (runs, i));
 }
 
 static void

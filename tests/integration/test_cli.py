@@ -303,6 +303,11 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.complete('belljar', 'task', '--che'), ['--check'])
         self.assertEqual(self.complete('belljar', 'image', 'build', '--mir'), ['--mirror'])
         self.assertEqual(self.complete('belljar', 'exec', 'abcd', '--', 'l'), [])
+        self.assertEqual(self.complete('belljar', 'task', 'x', '--project', '=', 'de'), ['demo'])
+        self.assertEqual(self.complete('belljar', 'task', 'x', '--project', '='), ['demo'])
+        self.task(outcome='DONE', id='overover')
+        self.assertEqual(self.complete('belljar', 'show', 'overo'), ['overover'])
+        self.assertNotIn('overover', self.complete('belljar', 'stop', 'overo'))
 
     def test_closed_standard_output_is_an_error(self):
         with open('/dev/full', 'wb') as full:
@@ -338,6 +343,7 @@ class NoDaemonTest(unittest.TestCase):
         ran = self.run_at('unix:path=/nonexistent/bus')
         self.assertEqual(ran.returncode, 1)
         self.assertIn(b'/nonexistent/bus', ran.stderr)
+        self.assertIn(b'BELLJAR_BUS', ran.stderr, 'the fix')
 
     def test_no_daemon_on_the_bus(self):
         with tempfile.TemporaryDirectory(prefix='bj-cli-') as folder:

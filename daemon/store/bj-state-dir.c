@@ -142,20 +142,19 @@ bj_state_dir_open (const char *path, GError **error)
   return g_steal_fd (&fd);
 }
 
-gboolean
-bj_state_dir_is_used (const char *path)
+static gboolean
+has_any (const char *path, const char *name)
 {
-  static const char *const used[] = { "images", "projects", "sessions" };
+  g_autofree char *folder = g_build_filename (path, name, NULL);
+  g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
 
-  for (guint i = 0; i < G_N_ELEMENTS (used); i++)
-    {
-      g_autofree char *folder = g_build_filename (path, used[i], NULL);
-      g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
+  return dir != NULL && g_dir_read_name (dir) != NULL;
+}
 
-      if (dir != NULL && g_dir_read_name (dir) != NULL)
-        return TRUE;
-    }
-  return FALSE;
+gboolean
+bj_state_dir_has_sessions (const char *path)
+{
+  return has_any (path, "sessions");
 }
 
 gboolean
@@ -167,7 +166,8 @@ bj_state_dir_check_database (const char *path, GError **error)
 
   if (missing && errno != ENOENT)
     return bj_fd_set_io_error (error, errno, "Looking at %s", database);
-  if ((!missing && info.st_size > 0) || !bj_state_dir_is_used (path))
+  if ((!missing && info.st_size > 0)
+      || !(has_any (path, "images") || has_any (path, "projects") || bj_state_dir_has_sessions (path)))
     return TRUE;
   return bj_error_set (error, BJ_ERROR_INVALID,
                        "The database %s is %s, but images, projects or sessions are there that only it knows of (a full disk leaves an "

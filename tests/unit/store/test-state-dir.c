@@ -136,7 +136,7 @@ test_lost_database (void)
   g_assert_true (g_file_set_contents (database, "", 0, NULL));
   g_assert_true (bj_state_dir_check_database (path, NULL)); /* one that ended early */
   g_assert_cmpint (g_mkdir (session, 0711), ==, 0);
-  g_assert_true (bj_state_dir_is_used (path));
+  g_assert_true (bj_state_dir_has_sessions (path));
   g_assert_false (bj_state_dir_check_database (path, &error));
   g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
   g_assert_nonnull (strstr (error->message, "is empty"));

@@ -67,6 +67,23 @@ check_private (const char *path, GError **error)
   return TRUE;
 }
 
+/* Who can rename a folder on the way can put another one in its place; where the sticky bit is set only its owner can. */
+static gboolean
+check_way (const char *path, GError **error)
+{
+  g_autofree char *parent = g_path_get_dirname (path);
+  struct stat info;
+
+  if (stat (parent, &info) < 0)
+    return bj_fd_set_io_error (error, errno, "Looking at %s", parent);
+  if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0)
+    return bj_error_set (error, BJ_ERROR_INVALID,
+                         "Everybody may write into the folder %s (mode %04o), and so put something else in the place of the state "
+                         "folder: take that away (chmod o-w), or use another --state-dir",
+                         parent, (guint) info.st_mode & 07777);
+  return g_str_equal (parent, path) || g_str_equal (parent, "/") || g_str_equal (parent, ".") || check_way (parent, error);
+}
+
 static gboolean
 make_folder (const char *path, mode_t mode, GError **error)
 {
@@ -127,7 +144,7 @@ bj_state_dir_open (const char *path, GError **error)
   g_auto(BjFd) fd = -1;
 
   if (!bj_state_dir_check_length (path, error) || !make_parents (path, error) || !make_folder (path, 0711, error)
-      || !check_private (path, error))
+      || !check_private (path, error) || !check_way (path, error))
     return -1;
   fd = take_lock (path, error);
   if (fd < 0)

@@ -306,7 +306,7 @@ load_key (BjContext *context, GError **error)
   BjReportKey *key;
 
   if (!g_file_test (path, G_FILE_TEST_EXISTS) && !g_file_test (public_path, G_FILE_TEST_EXISTS)
-      && bj_state_dir_is_used (context->state_dir))
+      && bj_state_dir_has_sessions (context->state_dir))
     g_warning ("The key that signs reports, %s, is missing: a new one is made. Reports signed before verify only with the old "
                "public key", path);
   key = bj_report_key_load (path, error);

@@ -67,6 +67,23 @@ check_private (const char *path, GError **error)
   return TRUE;
 }
 
+/* Who can rename a folder on the way can put another one in its place; where the sticky bit is set only its owner can. */
+static gboolean
+check_way (const char *path, GError **error)
+{
+  g_autofree char *parent = g_path_get_dirname (path);
+  struct stat info;
+
+  if (stat (parent, &info) < 0)
+    return bj_fd_set_io_error (error, errno, "Looking at %s", parent);
+  if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0)
+    return bj_error_set (error, BJ_ERROR_INVALID,
+                         "Everybody may write into the folder %s (mode %04o), and so put something else in the place of the state "
+                         "folder: take that away (chmod o-w), or use another --state-dir",
+                         parent, (guint) info.st_mode & 07777);
+  return g_str_equal (parent, path) || g_str_equal (parent, "/") || g_str_equal (parent, ".") || check_way (parent, error);
+}
+
 static gboolean
 make_folder (const char *path, mode_t mode, GError **error)
 {
@@ -127,7 +144,7 @@ bj_state_dir_open (const char *path, GError **error)
   g_auto(BjFd) fd = -1;
 
   if (!bj_state_dir_check_length (path, error) || !make_parents (path, error) || !make_folder (path, 0711, error)
-      || !check_private (path, error))
+      || !check_private (path, error) || !check_way (path, error))
     return -1;
   fd = take_lock (path, error);
   if (fd < 0)
@@ -142,20 +159,19 @@ bj_state_dir_open (const char *path, GError **error)
   return g_steal_fd (&fd);
 }
 
-gboolean
-bj_state_dir_is_used (const char *path)
+static gboolean
+has_any (const char *path, const char *name)
 {
-  static const char *const used[] = { "images", "projects", "sessions" };
+  g_autofree char *folder = g_build_filename (path, name, NULL);
+  g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
 
-  for (guint i = 0; i < G_N_ELEMENTS (used); i++)
-    {
-      g_autofree char *folder = g_build_filename (path, used[i], NULL);
-      g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
+  return dir != NULL && g_dir_read_name (dir) != NULL;
+}
 
-      if (dir != NULL && g_dir_read_name (dir) != NULL)
-        return TRUE;
-    }
-  return FALSE;
+gboolean
+bj_state_dir_has_sessions (const char *path)
+{
+  return has_any (path, "sessions");
 }
 
 gboolean
@@ -167,7 +183,8 @@ bj_state_dir_check_database (const char *path, GError **error)
 
   if (missing && errno != ENOENT)
     return bj_fd_set_io_error (error, errno, "Looking at %s", database);
-  if ((!missing && info.st_size > 0) || !bj_state_dir_is_used (path))
+  if ((!missing && info.st_size > 0)
+      || !(has_any (path, "images") || has_any (path, "projects") || bj_state_dir_has_sessions (path)))
     return TRUE;
   return bj_error_set (error, BJ_ERROR_INVALID,
                        "The database %s is %s, but images, projects or sessions are there that only it knows of (a full disk leaves an "

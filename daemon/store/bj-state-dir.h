@@ -22,8 +22,8 @@ gboolean bj_state_dir_check_length (const char *path, GError **error);
 /** bj_state_dir_get_free: Returns: bytes that are free there */
 guint64 bj_state_dir_get_free (const char *path);
 
-/** bj_state_dir_is_used: Whether there is an image, a project or a session. */
-gboolean bj_state_dir_is_used (const char *path);
+/** bj_state_dir_has_sessions: Whether there is one. */
+gboolean bj_state_dir_has_sessions (const char *path);
 /** bj_state_dir_check_database: Fails if the database is missing or empty beside state that it should know of. */
 gboolean bj_state_dir_check_database (const char *path, GError **error);
 

@@ -128,12 +128,14 @@ class Commands(sessions.SessionCase):
         self.assertEqual((report['commands'][0]['lost'], report['commands'][0]['exit']), (True, None))
 
     def test_stopped_while_checked(self):
-        with self.daemon.popen_cli('task', '--check', 'sleep 600', 'Do it [scenario default]', stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True) as task:
-            session = bt.wait_until(lambda: next((s['id'] for s in self.daemon.cli_json('sessions')[1]
-                                                  if s['state'] == 'verifying'), None), 'a session that verifies', 180)
-            self.daemon.cli('stop', session)
-            task.communicate(timeout=120)
+        # pylint: disable-next=consider-using-with
+        task = self.daemon.popen_cli('task', '--check', 'sleep 600', 'Do it [scenario default]', stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
+        self.addCleanup(bt.end_process, task)
+        session = bt.wait_until(lambda: next((s['session'] for s in self.daemon.cli_json('sessions')[1] if s['state'] == 'verifying'),
+                                             None), 'a session that verifies', 180)
+        self.daemon.cli('stop', session)
+        task.wait(120)
         report = self.daemon.cli_json('report', session)[1]
         self.assertEqual(report['check']['why'], ['stopped'])
         self.assertEqual(report['outcome'], 'CANCELLED')

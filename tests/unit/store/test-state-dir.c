@@ -123,6 +123,26 @@ test_open_to_others (void)
 }
 
 static void
+test_open_way (void)
+{
+  g_autofree char *way = g_build_filename (folder, "way", NULL);
+  g_autofree char *path = g_build_filename (way, "a", "state", NULL);
+  g_autoptr(GError) error = NULL;
+  int lock = bj_state_dir_open (path, NULL);
+
+  g_assert_cmpint (lock, >=, 0);
+  close (lock);
+  g_assert_cmpint (chmod (way, 0777), ==, 0);
+  g_assert_cmpint (bj_state_dir_open (path, &error), ==, -1);
+  g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, way));
+  g_assert_cmpint (chmod (way, 01777), ==, 0); /* as /tmp */
+  lock = bj_state_dir_open (path, NULL);
+  g_assert_cmpint (lock, >=, 0);
+  close (lock);
+}
+
+static void
 test_lost_database (void)
 {
   g_autofree char *path = g_build_filename (folder, "lost", NULL);
@@ -136,7 +156,7 @@ test_lost_database (void)
   g_assert_true (g_file_set_contents (database, "", 0, NULL));
   g_assert_true (bj_state_dir_check_database (path, NULL)); /* one that ended early */
   g_assert_cmpint (g_mkdir (session, 0711), ==, 0);
-  g_assert_true (bj_state_dir_is_used (path));
+  g_assert_true (bj_state_dir_has_sessions (path));
   g_assert_false (bj_state_dir_check_database (path, &error));
   g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
   g_assert_nonnull (strstr (error->message, "is empty"));
@@ -160,6 +180,7 @@ main (int argc, char **argv)
   g_test_add_func ("/state-dir/make-and-lock", test_make_and_lock);
   g_test_add_func ("/state-dir/not-a-folder", test_not_a_folder);
   g_test_add_func ("/state-dir/open-to-others", test_open_to_others);
+  g_test_add_func ("/state-dir/open-way", test_open_way);
   g_test_add_func ("/state-dir/lost-database", test_lost_database);
   result = g_test_run ();
   rm[2] = folder;

@@ -101,9 +101,11 @@ hex_digit (char c)
 static bool
 stir_random_pool (const char *hex, BjFailure *failure)
 {
+  /* As struct rand_pool_info, whose data has no length. */
   struct
   {
-    struct rand_pool_info info;
+    int entropy_count;
+    int size;
     uint8_t data[ENTROPY_MAX];
   } pool = { 0 };
   size_t n = strlen (hex) / 2;
@@ -114,8 +116,8 @@ stir_random_pool (const char *hex, BjFailure *failure)
     n = ENTROPY_MAX;
   for (size_t i = 0; i < n; i++)
     pool.data[i] = (uint8_t) (hex_digit (hex[2 * i]) * 16 + hex_digit (hex[2 * i + 1]));
-  pool.info.entropy_count = (int) n * 8;
-  pool.info.buf_size = (int) n;
+  pool.entropy_count = (int) n * 8;
+  pool.size = (int) n;
   fd = open ("/dev/urandom", O_RDWR | O_CLOEXEC);
   ok = fd >= 0 && ioctl (fd, RNDADDENTROPY, &pool) == 0 && ioctl (fd, RNDRESEEDCRNG) == 0;
   if (!ok)

@@ -307,11 +307,11 @@ test_adopt (void)
 void
 vm_add_lane_tests (void)
 {
-  g_test_add_func ("/vm/lane/copy", test_copy);
-  g_test_add_func ("/vm/lane/many", test_many);
-  g_test_add_func ("/vm/lane/adopt", test_adopt);
-  g_test_add_func ("/vm/lane/killed", test_killed);
-  g_test_add_func ("/vm/lane/stopped", test_stopped);
-  g_test_add_func ("/vm/lane/absent", test_absent);
-  g_test_add_func ("/vm/lane/flood", test_flood);
+  g_test_add_func ("/vm/lane-copy", test_copy);
+  g_test_add_func ("/vm/lane-many", test_many);
+  g_test_add_func ("/vm/lane-adopt", test_adopt);
+  g_test_add_func ("/vm/lane-killed", test_killed);
+  g_test_add_func ("/vm/lane-stopped", test_stopped);
+  g_test_add_func ("/vm/lane-absent", test_absent);
+  g_test_add_func ("/vm/lane-flood", test_flood);
 }

@@ -159,7 +159,7 @@ assert_exec (Fixture *self, const char *script, GBytes *input, const char *expec
 static void
 test_calls (Fixture *self, gconstpointer data)
 {
-  g_autoptr(GSubprocess) server = start_server (take_connection (self));
+  g_autoptr(GSubprocess) server G_GNUC_UNUSED = start_server (take_connection (self));
   g_autofree char *text = g_strnfill (3000000, 'x');
   g_autoptr(GBytes) big = g_bytes_new (text, 3000000);
   g_autoptr(GBytes) small = g_bytes_new ("in", 2);
@@ -189,7 +189,7 @@ test_calls (Fixture *self, gconstpointer data)
 static void
 test_stream (Fixture *self, gconstpointer data)
 {
-  g_autoptr(GSubprocess) server = start_server (take_connection (self));
+  g_autoptr(GSubprocess) server G_GNUC_UNUSED = start_server (take_connection (self));
   BjLaneCall *stuck;
   BjLaneCall *closed;
   g_autoptr(BjLaneCall) flowing = NULL;

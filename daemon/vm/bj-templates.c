@@ -16,6 +16,9 @@
 #define NEW_PREFIX ".new-"
 #define RETRY_AFTER (600 * G_USEC_PER_SEC)
 #define LOOK_US 100000 /* between two looks at the cancellable */
+/* Each takes some hundred MiB: of memory while it is loaded, of disk while it is kept. */
+#define MAX_LOADED 2
+#define MAX_KEPT 8
 
 typedef struct
 {
@@ -23,6 +26,7 @@ typedef struct
   gboolean busy;        /* somebody reads or makes it */
   GError *failure;      /* (owned) (nullable) */
   gint64 failed_at;     /* monotonic */
+  gint64 used_at;       /* monotonic */
 } BjEntry;
 
 struct _BjTemplates
@@ -96,6 +100,42 @@ remove_obsolete (BjTemplates *self, const BjTemplateFacts *facts)
     }
 }
 
+static gint64
+get_age (const char *dir)
+{
+  g_autofree char *path = g_build_filename (dir, "template.ini", NULL);
+  GStatBuf info;
+
+  return g_stat (path, &info) == 0 ? info.st_mtime : 0;
+}
+
+/* Machines of many different sizes were wanted: the oldest template goes. Clones that live have its files open. */
+static void
+remove_surplus (BjTemplates *self, const char *key)
+{
+  g_autoptr(GDir) dir = g_dir_open (self->dir, 0, NULL);
+  g_autofree char *oldest = NULL;
+  guint kept = 0;
+  const char *name;
+
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (self->dir, name, NULL);
+
+      if (g_str_has_prefix (name, NEW_PREFIX))
+        continue;
+      kept++;
+      if (g_str_equal (name, key) || (oldest != NULL && get_age (oldest) <= get_age (path)))
+        continue;
+      g_free (oldest);
+      oldest = g_steal_pointer (&path);
+    }
+  if (kept <= MAX_KEPT || oldest == NULL)
+    return;
+  g_message ("Removing the template %s: there are more than %d", oldest, MAX_KEPT);
+  bj_remove_tree (oldest, NULL);
+}
+
 static gboolean
 capture (BjTemplates *self, const char *key, const char *image_digest, const BjMachineSpec *spec,
          GCancellable *cancellable, GError **error)
@@ -125,6 +165,7 @@ capture (BjTemplates *self, const char *key, const char *image_digest, const BjM
       return FALSE;
     }
   remove_obsolete (self, &facts);
+  remove_surplus (self, key);
   return TRUE;
 }
 
@@ -182,12 +223,39 @@ look (BjEntry *entry, BjTemplate **template, GError **error)
       g_clear_pointer (&entry->template, bj_template_unref);
     }
   if (entry->template != NULL)
-    *template = bj_template_ref (entry->template);
+    {
+      entry->used_at = g_get_monotonic_time ();
+      *template = bj_template_ref (entry->template);
+    }
   else if (is_recent_failure (entry))
     g_propagate_error (error, g_error_copy (entry->failure));
   else
     return FALSE;
   return TRUE;
+}
+
+/* With the lock. What is not loaded any more lies on disk, and clones of it keep their own reference. */
+static void
+unload_surplus (BjTemplates *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  BjEntry *oldest = NULL;
+  guint loaded = 0;
+
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      BjEntry *entry = value;
+
+      if (entry->template == NULL)
+        continue;
+      loaded++;
+      if (oldest == NULL || entry->used_at < oldest->used_at)
+        oldest = entry;
+    }
+  if (loaded > MAX_LOADED)
+    g_clear_pointer (&oldest->template, bj_template_unref);
 }
 
 static void
@@ -197,7 +265,11 @@ settle (BjTemplates *self, BjEntry *entry, BjTemplate *template, const GError *f
   g_clear_error (&entry->failure);
   g_clear_pointer (&self->last_failure, g_free);
   if (template != NULL)
-    entry->template = bj_template_ref (template);
+    {
+      entry->template = bj_template_ref (template);
+      entry->used_at = g_get_monotonic_time ();
+      unload_surplus (self);
+    }
   else if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)
            && !g_error_matches (failure, BJ_ERROR, BJ_ERROR_CANCELLED))
     {

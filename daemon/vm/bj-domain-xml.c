@@ -29,11 +29,13 @@ add (GString *xml, const char *format, ...)
 #define EMULATED_CMDLINE " mitigations=off"
 
 static void
-add_boot (GString *xml, const BjMachineSpec *spec, BjAccelerator accelerator)
+add_boot (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files, BjAccelerator accelerator)
 {
+  const char *kernel = files->kernel != NULL ? files->kernel : spec->kernel;
+
   add (xml, "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n");
-  if (spec->kernel != NULL)
-    add (xml, "    <kernel>%s</kernel>\n", spec->kernel);
+  if (kernel != NULL)
+    add (xml, "    <kernel>%s</kernel>\n", kernel);
   if (spec->initrd != NULL)
     add (xml, "    <initrd>%s</initrd>\n", spec->initrd);
   if (spec->cmdline != NULL)
@@ -53,7 +55,7 @@ add_head (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files, B
   /* With a file of its own QEMU does not use what libvirt asks for here, but libvirt wants to see it before it plugs a share. */
   if (spec->share || files->ram != NULL)
     add (xml, "  <memoryBacking>\n    <source type='memfd'/>\n    <access mode='shared'/>\n  </memoryBacking>\n");
-  add_boot (xml, spec, accelerator);
+  add_boot (xml, spec, files, accelerator);
   add (xml, "  <features>\n    <acpi/>\n  </features>\n");
   add (xml, "  <cpu mode='%s'/>\n  <clock offset='utc'/>\n", kvm ? "host-passthrough" : "maximum");
   add (xml, "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>destroy</on_reboot>\n"

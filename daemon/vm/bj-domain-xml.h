@@ -24,6 +24,7 @@ typedef struct
 {
   const char *disk;         /* the first disk: an overlay, or the base itself */
   const char *const *chain; /* (nullable): what it stands on, nearest first */
+  const char *kernel;       /* (nullable): instead of the spec's */
   const char *ram;          /* (nullable): the file that is its memory; else QEMU's own */
   gboolean ram_private;     /* what the guest writes stays in QEMU (copy-on-write) */
   gboolean incoming;        /* waits for the state of a template's devices */

@@ -241,6 +241,7 @@ create_domain (BjMachine *self, const char *ram, GError **error)
   virConnectPtr connection = bj_engine_get_connection (self->engine, error);
   g_autofree char *disk = dup_disk (self);
   const BjDomainFiles files = { .disk = disk, .chain = spec->writable_base ? NULL : chain, .ram = ram,
+                                .kernel = spec->template != NULL ? bj_template_get_kernel (spec->template) : NULL,
                                 .ram_private = spec->template != NULL && !spec->share,
                                 .incoming = spec->template != NULL };
   g_autofree char *xml = bj_domain_xml_build (spec, &files, bj_engine_get_accelerator (self->engine));

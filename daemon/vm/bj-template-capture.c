@@ -15,6 +15,7 @@
 
 #define BOOT_SECONDS 300
 #define WARM_SECONDS 300
+#define KERNEL_HEAD (64u << 10)
 
 /* The image says what is worth having in memory; without its script a template is a machine that has booted. */
 static const char warm_script[] = "if [ -x /usr/lib/belljar/warm ]; then /usr/lib/belljar/warm || exit 1; fi\n"
@@ -56,9 +57,30 @@ boot_and_warm (BjMachine *machine, GCancellable *cancellable, GError **error)
                           result.timed_out ? " (timed out)" : "");
 }
 
+/*
+ * A clone's kernel is in its memory already, but QEMU reads the file it is given before it learns that, and keeps it: 50 MB for
+ * nothing. The real-mode part, at most 32 KiB, is all it looks at.
+ */
+static gboolean
+keep_kernel_head (const BjMachineSpec *spec, const char *dir, GError **error)
+{
+  g_autofree char *path = g_build_filename (dir, "kernel", NULL);
+  g_autofree char *head = g_malloc (KERNEL_HEAD);
+  g_auto(BjFd) from = spec->kernel != NULL ? open (spec->kernel, O_RDONLY | O_CLOEXEC) : -1;
+  g_auto(BjFd) to = -1;
+  gssize n;
+
+  if (spec->kernel == NULL)
+    return TRUE;
+  if (from < 0 || (n = read (from, head, KERNEL_HEAD)) < 0)
+    return bj_fd_set_io_error (error, errno, "Reading %s", spec->kernel);
+  to = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  return to >= 0 ? bj_fd_write_all (to, head, (gsize) n, error) : bj_fd_set_io_error (error, errno, "Making %s", path);
+}
+
 /* The machine is paused afterwards and has written all of its disk. */
 static gboolean
-freeze (BjMachine *machine, BjRam *ram, const char *dir, char **ram_digest, GCancellable *cancellable, GError **error)
+freeze (BjMachine *machine, const BjMachineSpec *spec, const char *dir, char **ram_digest, GCancellable *cancellable, GError **error)
 {
   g_autofree char *state = g_build_filename (dir, "state", NULL);
   g_autofree char *memory = g_build_filename (dir, "ram", NULL);
@@ -68,11 +90,11 @@ freeze (BjMachine *machine, BjRam *ram, const char *dir, char **ram_digest, GCan
 
   if (fd < 0)
     return bj_fd_set_io_error (error, errno, "Making %s", state);
-  if (!bj_machine_save_state (machine, fd, cancellable, error))
+  if (!keep_kernel_head (spec, dir, error) || !bj_machine_save_state (machine, fd, cancellable, error))
     return FALSE;
   if (g_rename (overlay, disk) < 0)
     return bj_fd_set_io_error (error, errno, "Moving %s", overlay);
-  *ram_digest = bj_ram_save (ram, memory, cancellable, error);
+  *ram_digest = bj_ram_save (spec->ram, memory, cancellable, error);
   return *ram_digest != NULL;
 }
 
@@ -84,7 +106,7 @@ capture (BjMachine *machine, const BjMachineSpec *spec, const char *dir, const c
   g_autoptr(GError) leftover = NULL;
   gint64 begun = g_get_monotonic_time ();
   gboolean ok = boot_and_warm (machine, cancellable, error)
-                && freeze (machine, spec->ram, dir, &ram_digest, cancellable, error);
+                && freeze (machine, spec, dir, &ram_digest, cancellable, error);
 
   if (!bj_machine_destroy (machine, &leftover))
     g_warning ("The machine of a template is not quite gone: %s", leftover->message);

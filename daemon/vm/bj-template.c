@@ -17,6 +17,7 @@ struct _BjTemplate
   gatomicrefcount ref_count;
   char *key;
   char *disk;
+  char *kernel; /* (nullable) */
   struct stat disk_facts;
   BjRam *ram; /* (owned) */
   int state;  /* sealed memfd */
@@ -196,6 +197,9 @@ bj_template_load (const char *dir, const char *key, GCancellable *cancellable, G
   self->state = -1;
   self->key = g_strdup (key);
   self->disk = g_build_filename (dir, "disk.qcow2", NULL);
+  self->kernel = g_build_filename (dir, "kernel", NULL);
+  if (!g_file_test (self->kernel, G_FILE_TEST_EXISTS))
+    g_clear_pointer (&self->kernel, g_free);
   file = read_description (dir, key, error);
   if (file == NULL)
     return NULL;
@@ -227,6 +231,7 @@ bj_template_unref (BjTemplate *self)
   bj_fd_clear (&self->state);
   g_free (self->key);
   g_free (self->disk);
+  g_free (self->kernel);
   g_free (self);
 }
 
@@ -240,6 +245,12 @@ const char *
 bj_template_get_disk (BjTemplate *self)
 {
   return self->disk;
+}
+
+const char *
+bj_template_get_kernel (BjTemplate *self)
+{
+  return self->kernel;
 }
 
 BjRam *

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /*
  * A machine that was booted once, warmed and stopped: its disk (an overlay over the image, never written again), its memory
  * and the state of its devices. Clones start from there in about a second. Immutable, thread-safe.
- * On disk: a folder with disk.qcow2, ram (with holes), state and template.ini, which has the digests of the three.
+ * On disk: a folder with disk.qcow2, kernel, ram (with holes), state and template.ini, which has the digests of the three.
  */
 typedef struct _BjTemplate BjTemplate;
 
@@ -59,6 +59,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjTemplate, bj_template_unref)
 
 const char *bj_template_get_key (BjTemplate *self);
 const char *bj_template_get_disk (BjTemplate *self);
+/** bj_template_get_kernel: (nullable): the beginning of its kernel, enough for QEMU; the rest of it runs already */
+const char *bj_template_get_kernel (BjTemplate *self);
 /** bj_template_get_ram: (transfer none): sealed */
 BjRam *bj_template_get_ram (BjTemplate *self);
 /** bj_template_open_state: Returns: an fd of its own at the beginning, or -1; owned by the caller */

@@ -60,8 +60,8 @@ test_xml (void)
     const BjDomainFiles cold = { .disk = OVERLAY, .chain = over_base };
     const BjDomainFiles base = { .disk = build.base };
     const BjDomainFiles template = { .disk = OVERLAY, .chain = over_base, .ram = "/proc/7/fd/3" };
-    const BjDomainFiles clone = { .disk = OVERLAY, .chain = over_template, .ram = "/proc/7/fd/3", .ram_private = TRUE,
-                                  .incoming = TRUE };
+    const BjDomainFiles clone = { .disk = OVERLAY, .chain = over_template, .kernel = "/s/templates/0123/kernel",
+                                  .ram = "/proc/7/fd/3", .ram_private = TRUE, .incoming = TRUE };
     g_autofree char *tcg = bj_domain_xml_build (&plain, &cold, BJ_ACCELERATOR_TCG);
     g_autofree char *without_network = bj_domain_xml_build (&network, &cold, BJ_ACCELERATOR_TCG);
     g_autofree char *kvm = bj_domain_xml_build (&verify, &cold, BJ_ACCELERATOR_KVM);

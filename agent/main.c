@@ -2,13 +2,12 @@
 #include "bj-agent.h"
 #include "bj-bus.h"
 #include "bj-config-build.h"
+#include "bj-harden.h"
 #include "bj-log.h"
 
 #include <glib-unix.h>
 #include <locale.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define DAEMON_FD 3
@@ -22,16 +21,6 @@ typedef struct
   GMainLoop *loop;
   int status;
 } BjRun;
-
-static void
-harden (void)
-{
-  const struct rlimit no_core = { 0, 0 };
-
-  prctl (PR_SET_DUMPABLE, 0);
-  prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  setrlimit (RLIMIT_CORE, &no_core);
-}
 
 /* Nothing is left to do without the daemon, and the loop's thread may be waiting for the model. */
 static void
@@ -67,13 +56,9 @@ serve (const char *data, GError **error)
 
   if (agent == NULL)
     return EXIT_FAILURE;
-  bj_bus_end_with_peer (DAEMON_FD);
-  connection = bj_bus_peer_from_fd (DAEMON_FD, FALSE, error);
+  connection = bj_bus_peer_to_daemon (DAEMON_FD, error);
   if (connection == NULL)
-    {
-      g_prefix_error (error, "File descriptor %d should be the daemon's socket: ", DAEMON_FD);
-      return EXIT_FAILURE;
-    }
+    return EXIT_FAILURE;
   run.connection = connection;
   g_signal_connect (connection, "closed", G_CALLBACK (on_daemon_gone), NULL);
   g_dbus_connection_start_message_processing (connection);
@@ -111,7 +96,7 @@ main (int argc, char **argv)
   const char *folder = BJ_PKGDATADIR "/agent";
   int status;
 
-  harden ();
+  bj_harden ();
   setlocale (LC_ALL, "");
   g_option_context_set_summary (context, "The loop around the model. Started by belljard with two sockets as fd 3 and 4.");
   g_option_context_add_main_entries (context, entries, NULL);

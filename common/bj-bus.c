@@ -90,3 +90,15 @@ bj_bus_end_with_peer (int fd)
   if (own >= 0)
     g_thread_unref (g_thread_new ("peer", watch_peer, GINT_TO_POINTER (own)));
 }
+
+GDBusConnection *
+bj_bus_peer_to_daemon (int fd, GError **error)
+{
+  GDBusConnection *connection;
+
+  bj_bus_end_with_peer (fd);
+  connection = bj_bus_peer_from_fd (fd, FALSE, error);
+  if (connection == NULL)
+    g_prefix_error (error, "File descriptor %d should be the daemon's socket: ", fd);
+  return connection;
+}

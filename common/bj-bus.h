@@ -42,4 +42,14 @@ GDBusConnection *bj_bus_peer_from_fd (int fd, gboolean server, GError **error);
  */
 void bj_bus_end_with_peer (int fd);
 
+/**
+ * bj_bus_peer_to_daemon:
+ * @fd: what belljard left open for this process; taken over
+ *
+ * bj_bus_end_with_peer() and bj_bus_peer_from_fd(), for programs that belljard starts.
+ *
+ * Returns: (transfer full): the connection; an error names the descriptor
+ */
+GDBusConnection *bj_bus_peer_to_daemon (int fd, GError **error);
+
 G_END_DECLS

@@ -2,25 +2,14 @@
 #include "bj-bus.h"
 #include "bj-config-build.h"
 #include "bj-gateway.h"
+#include "bj-harden.h"
 #include "bj-log.h"
 
 #include <glib-unix.h>
 #include <locale.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 #define DAEMON_FD 3
-
-static void
-harden (void)
-{
-  const struct rlimit no_core = { 0, 0 };
-
-  prctl (PR_SET_DUMPABLE, 0);
-  prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  setrlimit (RLIMIT_CORE, &no_core);
-}
 
 static void
 on_daemon_gone (GDBusConnection *connection, gboolean remote_vanished, GError *error, gpointer loop)
@@ -42,13 +31,9 @@ serve (GError **error)
   g_autoptr(GDBusConnection) connection = NULL;
   g_autoptr(BjGateway) gateway = NULL;
 
-  bj_bus_end_with_peer (DAEMON_FD);
-  connection = bj_bus_peer_from_fd (DAEMON_FD, FALSE, error);
+  connection = bj_bus_peer_to_daemon (DAEMON_FD, error);
   if (connection == NULL)
-    {
-      g_prefix_error (error, "File descriptor %d should be the daemon's socket: ", DAEMON_FD);
-      return EXIT_FAILURE;
-    }
+    return EXIT_FAILURE;
   gateway = bj_gateway_new (connection, error);
   if (gateway == NULL)
     return EXIT_FAILURE;
@@ -74,7 +59,7 @@ main (int argc, char **argv)
   GLogLevelFlags level = G_LOG_LEVEL_MESSAGE;
   int status;
 
-  harden ();
+  bj_harden ();
   setlocale (LC_ALL, "");
   g_option_context_set_summary (context, "The only path to the model. Started by belljard, with its socket as fd 3.");
   g_option_context_add_main_entries (context, entries, NULL);

@@ -32,6 +32,7 @@ struct _BjPool
   GCond changed;
   GQueue stock; /* (element-type BjStocked), oldest first */
   gint64 not_before;
+  guint image_changes; /* how often an image was built, frozen or deleted */
   gboolean ends;
 };
 
@@ -137,17 +138,21 @@ fill_thread (gpointer data)
     {
       g_autoptr(GError) error = NULL;
       BjStocked *stocked;
+      guint changes;
 
       wait_for_want (self);
       if (self->ends)
         break;
+      changes = self->image_changes;
       g_mutex_unlock (&self->lock);
       stocked = make_one (self, &error);
       g_mutex_lock (&self->lock);
       if (error != NULL && !self->ends)
         g_warning ("A machine for the pool could not be made: %s", error->message);
-      if (stocked != NULL)
+      if (stocked != NULL && changes == self->image_changes)
         g_queue_push_tail (&self->stock, stocked);
+      else if (stocked != NULL)
+        discard (self, stocked); /* its image may be gone meanwhile */
       else
         self->not_before = g_get_monotonic_time () + RETRY_AFTER;
     }
@@ -195,6 +200,7 @@ on_images_changed (BjImageStore *images, const char *name, gpointer user_data)
         discard (self, stocked);
     }
   self->not_before = 0;
+  self->image_changes++;
   g_cond_broadcast (&self->changed);
 }
 

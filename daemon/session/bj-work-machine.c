@@ -190,4 +190,7 @@ bj_work_end_machine (BjWork *work)
   if (bj_machine_get_state (work->machine) == BJ_MACHINE_STATE_RUNNING && !bj_machine_pause (work->machine, &error))
     g_message ("Session %s: %s", work->plan->id, error->message);
   bj_teardown_add (work->context->teardown, g_steal_pointer (&work->machine));
+  /* Tree, commit and report are still to be written: its disk makes room for them. */
+  if (!has_room (work))
+    bj_teardown_wait (work->context->teardown);
 }

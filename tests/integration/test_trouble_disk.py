@@ -155,7 +155,7 @@ class NotWritable(unittest.TestCase):
             self.addCleanup(bus.close)
             state = os.path.join(folder, 's')
             os.mkdir(state)
-            script = 'mount -t tmpfs -o ro none "$1" && shift && exec "$@"'
+            script = 'mount -t tmpfs -o ro,mode=711 none "$1" && shift && exec "$@"'
             argv = [bt.DAEMON, f'--bus={bus.address}', '--auth=owner', f'--state-dir={state}']
             ran = subprocess.run(['unshare', '-m', '--propagation=private', 'sh', '-c', script, 'sh', state, *argv],
                                  capture_output=True, text=True, timeout=60, check=False)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The model's side without a machine: the real gateway and the scripted model, and what tests need to talk to them."""
 
+import contextlib
 import http.client
 import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -255,6 +257,7 @@ class Daemon:
         handle = os.open(gateway_socket, os.O_PATH)
         argv = [*argv_prefix, os.path.join(BUILD, "agent", "belljar-agent"),
                 "--data=" + (data or os.path.join(ROOT, "data", "agent"))]
+        self.running = []
         self.process = spawn_with_fds(argv, [theirs.fileno(), handle], stderr=subprocess.PIPE)
         theirs.close()
         os.close(handle)
@@ -287,6 +290,7 @@ class Daemon:
         timed_out = False
         process = subprocess.Popen([as_bytes(a) for a in argv], cwd=as_bytes(options["cwd"]), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.running.append(process)
         try:
             out, err = process.communicate(bytes(options.get("stdin", b"")), options.get("timeout", 60))
         except subprocess.TimeoutExpired:
@@ -384,6 +388,9 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         self.process.stderr.close()
+        for process in self.running:  # whoever called for it may have gone before it ended
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         try:
             self.connection.close_sync(None)
         except GLib.Error as error:

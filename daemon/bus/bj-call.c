@@ -35,8 +35,8 @@ bj_call_enter (GDBusMethodInvocation *invocation)
   return TRUE;
 }
 
-void
-bj_call_leave (GDBusMethodInvocation *invocation)
+static void
+leave (GDBusMethodInvocation *invocation)
 {
   gpointer uid = GUINT_TO_POINTER (bj_gate_get_caller (invocation)->uid);
   guint n = GPOINTER_TO_UINT (g_hash_table_lookup (get_counts (), uid));
@@ -45,6 +45,16 @@ bj_call_leave (GDBusMethodInvocation *invocation)
     g_hash_table_insert (get_counts (), uid, GUINT_TO_POINTER (n - 1));
   else
     g_hash_table_remove (get_counts (), uid);
+}
+
+void
+bj_call_answer (GDBusMethodInvocation *invocation, GVariant *reply, const GError *error)
+{
+  leave (invocation);
+  if (reply != NULL)
+    g_dbus_method_invocation_return_value (invocation, reply);
+  else
+    bj_gate_return_error (invocation, error);
 }
 
 static void
@@ -81,11 +91,7 @@ on_run (GObject *source, GAsyncResult *result, gpointer user_data)
   g_autoptr(GError) error = NULL;
   g_autoptr(GVariant) reply = g_task_propagate_pointer (G_TASK (result), &error);
 
-  bj_call_leave (invocation);
-  if (reply != NULL)
-    g_dbus_method_invocation_return_value (invocation, reply);
-  else
-    bj_gate_return_error (invocation, error);
+  bj_call_answer (invocation, reply, error);
 }
 
 void

@@ -18,11 +18,12 @@ typedef gboolean (*BjCallFunc) (gpointer data, GVariant **reply, GError **error)
 
 /**
  * bj_call_enter:
- * Main loop only. Counts a call of its caller's until bj_call_leave().
+ * Main loop only. Counts a call of its caller's until bj_call_answer().
  * @invocation: (transfer full) when the caller has too many: then it has been answered, and %FALSE comes back
  */
 gboolean bj_call_enter (GDBusMethodInvocation *invocation);
-void bj_call_leave (GDBusMethodInvocation *invocation);
+/** bj_call_answer: (transfer full) @invocation: with @reply, or, when that is %NULL, @error; it counts no more */
+void bj_call_answer (GDBusMethodInvocation *invocation, GVariant *reply, const GError *error);
 
 /**
  * bj_call_in_worker: (transfer full) @invocation: answered on the main loop when @func is through; refused (and @data freed) if

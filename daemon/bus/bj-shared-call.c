@@ -51,15 +51,7 @@ static void
 answer_all (GPtrArray *invocations, GVariant *reply, const GError *error)
 {
   for (guint i = 0; i < invocations->len; i++)
-    {
-      GDBusMethodInvocation *invocation = g_ptr_array_index (invocations, i);
-
-      bj_call_leave (invocation);
-      if (reply != NULL)
-        g_dbus_method_invocation_return_value (invocation, reply);
-      else
-        bj_gate_return_error (invocation, error);
-    }
+    bj_call_answer (g_ptr_array_index (invocations, i), reply, error);
   g_ptr_array_set_size (invocations, 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-image-info.h"
 
+#include "bj-digest.h"
 #include "bj-error.h"
 #include "bj-fd.h"
 
@@ -212,30 +213,16 @@ bj_image_seal_make (BjImageSeal *seal, const char *path, BjProgress *progress, G
   return TRUE;
 }
 
+static void
+on_digest (double fraction, gpointer progress)
+{
+  bj_progress_set (progress, fraction);
+}
+
 char *
 bj_image_digest (const char *path, BjProgress *progress, GCancellable *cancellable, GError **error)
 {
-  const gsize chunk = 1024 * 1024;
-  g_autoptr(GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
-  g_autofree guint8 *buffer = g_malloc (chunk);
-  g_auto(BjFd) fd = open (path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat st;
-  guint64 total = 0;
-  gssize n;
-
-  if (fd < 0 || fstat (fd, &st) < 0)
-    return bj_fd_set_io_error (error, errno, "Opening %s", path), NULL;
-  while ((n = read (fd, buffer, chunk)) != 0)
-    {
-      if (n < 0)
-        return bj_fd_set_io_error (error, errno, "Reading %s", path), NULL;
-      if (g_cancellable_set_error_if_cancelled (cancellable, error))
-        return NULL;
-      g_checksum_update (checksum, buffer, n);
-      total += (guint64) n;
-      bj_progress_set (progress, st.st_size > 0 ? MIN (1.0, (double) total / (double) st.st_size) : 1.0);
-    }
-  return g_strconcat ("sha256:", g_checksum_get_string (checksum), NULL);
+  return bj_digest_file (path, on_digest, progress, cancellable, error);
 }
 
 gboolean

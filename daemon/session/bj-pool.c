@@ -95,7 +95,7 @@ make_one (BjPool *self, GError **error)
   if (image == NULL || (lease = bj_lease_try (context, context->config->memory_mib)) == NULL)
     return NULL;
   spec = make_spec (context, image, bj_lease_get_slot (lease));
-  spec->template = bj_templates_get (context->templates, image->digest, spec, self->cancellable, error);
+  spec->template = bj_templates_get (context->templates, image->digest, spec, NULL, NULL, self->cancellable, error);
   if (spec->template == NULL)
     {
       bj_lease_free (lease);

@@ -110,6 +110,14 @@ bring_up (BjWork *work, BjBoot *boot, BjMachine *machine, GError **error)
          && let_go (work, boot, machine, boot->spec->template != NULL ? "template" : "cold", &begun, error);
 }
 
+static void
+say_that_it_makes (gpointer user_data)
+{
+  BjWork *work = user_data;
+
+  bj_session_set_activity (work->session, "making the image's template, once");
+}
+
 /* Returns: (transfer full) (nullable) */
 static BjTemplate *
 get_template (BjWork *work, const BjBoot *boot)
@@ -121,9 +129,8 @@ get_template (BjWork *work, const BjBoot *boot)
 
   if (!context->config->templates || image == NULL)
     return NULL;
-  if (boot->own && !bj_templates_is_there (context->templates, image->digest, boot->spec))
-    bj_session_set_activity (work->session, "making the image's template, once");
-  template = bj_templates_get (context->templates, image->digest, boot->spec, boot->cancellable, &error);
+  template = bj_templates_get (context->templates, image->digest, boot->spec, boot->own ? say_that_it_makes : NULL, work,
+                               boot->cancellable, &error);
   if (template == NULL && !g_cancellable_is_cancelled (boot->cancellable))
     bj_session_warn (work->session, "A machine was booted, not cloned: %s", error->message);
   return template;

@@ -2,8 +2,8 @@
 #include "bj-guest-private.h"
 
 #include "bj-domain-xml.h"
-#include "bj-json-bounded.h"
 #include "bj-libvirt.h"
+#include "bj-qmp.h"
 
 #include <libvirt/libvirt-qemu.h>
 #include <string.h>
@@ -96,7 +96,7 @@ set_call_error (virDomainPtr domain, const char *command, GError **error)
 static JsonNode *
 parse_reply (const char *reply, GError **error)
 {
-  g_autoptr(JsonNode) root = bj_json_parse_bounded (reply, MAX_REPLY);
+  g_autoptr(JsonNode) root = bj_qmp_parse (reply, MAX_REPLY);
   JsonNode *result = NULL;
 
   if (root != NULL && JSON_NODE_HOLDS_OBJECT (root))
@@ -107,20 +107,6 @@ parse_reply (const char *reply, GError **error)
       return NULL;
     }
   return json_node_ref (result);
-}
-
-/* @arguments: (transfer full) (nullable) */
-static char *
-build_command (const char *command, JsonObject *arguments)
-{
-  g_autoptr(JsonNode) root = json_node_new (JSON_NODE_OBJECT);
-  JsonObject *object = json_object_new ();
-
-  json_object_set_string_member (object, "execute", command);
-  if (arguments != NULL)
-    json_object_set_object_member (object, "arguments", arguments);
-  json_node_take_object (root, object);
-  return json_to_string (root, FALSE);
 }
 
 static void
@@ -162,7 +148,7 @@ call_once (BjGuest *self, const char *command, const char *json, GError **error)
 static JsonNode *
 call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
 {
-  g_autofree char *json = build_command (command, arguments);
+  g_autofree char *json = bj_qmp_build_command (command, arguments);
 
   return call_once (self, command, json, error);
 }
@@ -171,7 +157,7 @@ call (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
 static JsonNode *
 call_patiently (BjGuest *self, const char *command, JsonObject *arguments, GError **error)
 {
-  g_autofree char *json = build_command (command, arguments);
+  g_autofree char *json = bj_qmp_build_command (command, arguments);
   gint64 start = g_get_monotonic_time ();
 
   for (;;)

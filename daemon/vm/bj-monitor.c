@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-monitor.h"
 
-#include "bj-json-bounded.h"
+#include "bj-qmp.h"
 
 #include <libvirt/libvirt-qemu.h>
 #include <string.h>
@@ -11,23 +11,10 @@
 #define STATE_PAUSE_US 2000
 #define STATE_FD "belljar-state"
 
-static char *
-build_command (const char *command, JsonObject *arguments)
-{
-  g_autoptr(JsonNode) root = json_node_new (JSON_NODE_OBJECT);
-  JsonObject *object = json_object_new ();
-
-  json_object_set_string_member (object, "execute", command);
-  if (arguments != NULL)
-    json_object_set_object_member (object, "arguments", arguments);
-  json_node_take_object (root, object);
-  return json_to_string (root, FALSE);
-}
-
 static JsonNode *
 take_answer (const char *command, const char *reply, GError **error)
 {
-  g_autoptr(JsonNode) root = bj_json_parse_bounded (reply, MAX_REPLY);
+  g_autoptr(JsonNode) root = bj_qmp_parse (reply, MAX_REPLY);
   JsonObject *object = root != NULL && JSON_NODE_HOLDS_OBJECT (root) ? json_node_get_object (root) : NULL;
   JsonNode *result = object != NULL ? json_object_get_member (object, "return") : NULL;
   JsonNode *failure = object != NULL ? json_object_get_member (object, "error") : NULL;
@@ -44,7 +31,7 @@ take_answer (const char *command, const char *reply, GError **error)
 JsonNode *
 bj_monitor_call (virDomainPtr domain, const char *command, JsonObject *arguments, int fd, GError **error)
 {
-  g_autofree char *json = build_command (command, arguments);
+  g_autofree char *json = bj_qmp_build_command (command, arguments);
   char *reply = NULL;
   JsonNode *result;
 

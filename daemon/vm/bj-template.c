@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-template.h"
 
+#include "bj-digest.h"
 #include "bj-error.h"
 #include "bj-fd.h"
 
@@ -10,7 +11,6 @@
 
 #define GROUP "template"
 #define STATE_MAX (64u << 20)
-#define CHUNK (1u << 20)
 
 struct _BjTemplate
 {
@@ -22,33 +22,6 @@ struct _BjTemplate
   BjRam *ram; /* (owned) */
   int state;  /* sealed memfd */
 };
-
-static char *
-digest_file (const char *path, GCancellable *cancellable, GError **error)
-{
-  g_autoptr(GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
-  g_autofree guchar *buffer = g_malloc (CHUNK);
-  g_auto(BjFd) fd = open (path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  gssize n;
-
-  if (fd < 0)
-    {
-      bj_fd_set_io_error (error, errno, "Opening %s", path);
-      return NULL;
-    }
-  while ((n = read (fd, buffer, CHUNK)) > 0)
-    {
-      if (g_cancellable_set_error_if_cancelled (cancellable, error))
-        return NULL;
-      g_checksum_update (checksum, buffer, n);
-    }
-  if (n < 0)
-    {
-      bj_fd_set_io_error (error, errno, "Reading %s", path);
-      return NULL;
-    }
-  return g_strconcat ("sha256:", g_checksum_get_string (checksum), NULL);
-}
 
 static gboolean
 make_durable (const char *path, mode_t mode, GError **error)
@@ -73,10 +46,10 @@ bj_template_write_description (const char *dir, const BjTemplateFacts *facts, GC
   /* Machines open the disk with uids of their own. */
   if (!make_durable (disk, 0444, error) || !make_durable (state, 0400, error))
     return FALSE;
-  disk_digest = digest_file (disk, cancellable, error);
+  disk_digest = bj_digest_file (disk, NULL, NULL, cancellable, error);
   if (disk_digest == NULL)
     return FALSE;
-  state_digest = digest_file (state, cancellable, error);
+  state_digest = bj_digest_file (state, NULL, NULL, cancellable, error);
   if (state_digest == NULL)
     return FALSE;
   g_key_file_set_string (file, GROUP, "key", facts->key);
@@ -125,7 +98,7 @@ static gboolean
 check_digest (const char *path, GKeyFile *file, const char *name, GCancellable *cancellable, GError **error)
 {
   g_autofree char *expected = g_key_file_get_string (file, GROUP, name, error);
-  g_autofree char *found = expected != NULL ? digest_file (path, cancellable, error) : NULL;
+  g_autofree char *found = expected != NULL ? bj_digest_file (path, NULL, NULL, cancellable, error) : NULL;
 
   if (found == NULL)
     return FALSE;

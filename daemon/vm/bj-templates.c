@@ -172,7 +172,7 @@ capture (BjTemplates *self, const char *key, const char *image_digest, const BjM
 /* Whatever is wrong with one that is there, a new one is right. */
 static BjTemplate *
 load_or_capture (BjTemplates *self, const char *key, const char *image_digest, const BjMachineSpec *spec,
-                 GCancellable *cancellable, GError **error)
+                 BjTemplatesMakes makes, gpointer user_data, GCancellable *cancellable, GError **error)
 {
   g_autofree char *path = g_build_filename (self->dir, key, NULL);
   g_autoptr(GError) local = NULL;
@@ -187,6 +187,8 @@ load_or_capture (BjTemplates *self, const char *key, const char *image_digest, c
   if (!g_error_matches (local, BJ_ERROR, BJ_ERROR_NOT_FOUND))
     g_warning ("%s; it is made anew", local->message);
   bj_remove_tree (path, NULL);
+  if (makes != NULL)
+    makes (user_data);
   if (!capture (self, key, image_digest, spec, cancellable, error))
     return NULL;
   return bj_template_load (path, key, cancellable, error);
@@ -281,8 +283,8 @@ settle (BjTemplates *self, BjEntry *entry, BjTemplate *template, const GError *f
 }
 
 BjTemplate *
-bj_templates_get (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec, GCancellable *cancellable,
-                  GError **error)
+bj_templates_get (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec, BjTemplatesMakes makes,
+                  gpointer user_data, GCancellable *cancellable, GError **error)
 {
   g_autofree char *key = bj_template_key_compute (self->engine, image_digest, spec, error);
   g_autoptr(GMutexLocker) locker = NULL;
@@ -304,21 +306,12 @@ bj_templates_get (BjTemplates *self, const char *image_digest, const BjMachineSp
     return template;
   entry->busy = TRUE;
   g_mutex_unlock (&self->lock);
-  template = load_or_capture (self, key, image_digest, spec, cancellable, &failure);
+  template = load_or_capture (self, key, image_digest, spec, makes, user_data, cancellable, &failure);
   g_mutex_lock (&self->lock);
   settle (self, entry, template, failure);
   if (template == NULL)
     g_propagate_error (error, g_steal_pointer (&failure));
   return template;
-}
-
-gboolean
-bj_templates_is_there (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec)
-{
-  g_autofree char *key = bj_template_key_compute (self->engine, image_digest, spec, NULL);
-  g_autofree char *path = key != NULL ? g_build_filename (self->dir, key, "template.ini", NULL) : NULL;
-
-  return path != NULL && g_file_test (path, G_FILE_TEST_EXISTS);
 }
 
 void

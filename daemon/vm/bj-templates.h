@@ -13,9 +13,13 @@ typedef struct _BjTemplates BjTemplates;
 BjTemplates *bj_templates_new (BjEngine *engine, BjSlots *slots, const char *dir);
 void bj_templates_free (BjTemplates *self);
 
+/** BjTemplatesMakes: Called in the thread that asked, when there is none yet and it takes a boot. */
+typedef void (*BjTemplatesMakes) (gpointer user_data);
+
 /**
  * bj_templates_get:
  * @spec: a machine that shall be a clone
+ * @makes: (nullable)
  *
  * Blocks: a second when it has to be read, a boot when it has to be made. Whoever comes meanwhile waits for the same one. A
  * template that cannot be made is not tried again for ten minutes.
@@ -23,14 +27,7 @@ void bj_templates_free (BjTemplates *self);
  * Returns: (transfer full): the template; without one the machine must be booted
  */
 BjTemplate *bj_templates_get (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec,
-                              GCancellable *cancellable, GError **error);
-
-/**
- * bj_templates_is_there:
- *
- * Whether bj_templates_get() would be quick: it was read before, or lies on disk.
- */
-gboolean bj_templates_is_there (BjTemplates *self, const char *image_digest, const BjMachineSpec *spec);
+                              BjTemplatesMakes makes, gpointer user_data, GCancellable *cancellable, GError **error);
 
 /** bj_templates_clean: Removes what an interrupted capture left, and templates of images that are gone. Blocks. */
 void bj_templates_clean (BjTemplates *self, const char *const *image_digests);

@@ -1,35 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "bj-dbus-test.h"
+#include "fixture.h"
+
 #include "bj-error.h"
-#include "bj-gate.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define PATH "/test"
-
 typedef struct
 {
-  GTestDBus *bus;
-  GDBusConnection *server;
-  GDBusConnection *client;
-  BjGate *gate;
-  BjDBusTest *skeleton;
+  BusFixture bus;
   guint handled;
 } Fixture;
-
-static GDBusConnection *
-connect (Fixture *fixture)
-{
-  g_autoptr(GError) error = NULL;
-  GDBusConnection *connection = g_dbus_connection_new_for_address_sync (
-      g_test_dbus_get_bus_address (fixture->bus),
-      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL, NULL,
-      &error);
-
-  g_assert_no_error (error);
-  return connection;
-}
 
 static gboolean
 on_look (BjDBusTest *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
@@ -39,7 +20,7 @@ on_look (BjDBusTest *skeleton, GDBusMethodInvocation *invocation, gpointer user_
 
   fixture->handled++;
   g_assert_nonnull (caller);
-  g_assert_cmpstr (caller->sender, ==, g_dbus_connection_get_unique_name (fixture->client));
+  g_assert_cmpstr (caller->sender, ==, g_dbus_connection_get_unique_name (fixture->bus.client));
   bj_dbus_test_complete_look (skeleton, invocation, (guint) caller->uid);
   return TRUE;
 }
@@ -65,41 +46,18 @@ on_strange (BjDBusTest *skeleton, GDBusMethodInvocation *invocation, gpointer us
 static void
 set_up (Fixture *fixture, gconstpointer auth)
 {
-  fixture->bus = g_test_dbus_new (G_TEST_DBUS_NONE);
-  g_test_dbus_up (fixture->bus);
-  g_setenv ("DBUS_SYSTEM_BUS_ADDRESS", g_test_dbus_get_bus_address (fixture->bus), TRUE);
-  fixture->server = connect (fixture);
-  fixture->client = connect (fixture);
-  fixture->gate = bj_gate_new (fixture->server, (BjAuth) GPOINTER_TO_INT (auth));
-  fixture->skeleton = bj_dbus_test_skeleton_new ();
-  bj_dbus_test_set_number (fixture->skeleton, 42);
-  g_signal_connect (fixture->skeleton, "handle-look", G_CALLBACK (on_look), fixture);
-  g_signal_connect (fixture->skeleton, "handle-anybody", G_CALLBACK (on_plain), fixture);
-  g_signal_connect (fixture->skeleton, "handle-forgotten", G_CALLBACK (on_plain), fixture);
-  g_signal_connect (fixture->skeleton, "handle-strange", G_CALLBACK (on_strange), fixture);
+  bus_set_up (&fixture->bus, (BjAuth) GPOINTER_TO_INT (auth));
+  bj_dbus_test_set_number (fixture->bus.skeleton, 42);
+  g_signal_connect (fixture->bus.skeleton, "handle-look", G_CALLBACK (on_look), fixture);
+  g_signal_connect (fixture->bus.skeleton, "handle-anybody", G_CALLBACK (on_plain), fixture);
+  g_signal_connect (fixture->bus.skeleton, "handle-forgotten", G_CALLBACK (on_plain), fixture);
+  g_signal_connect (fixture->bus.skeleton, "handle-strange", G_CALLBACK (on_strange), fixture);
 }
 
 static void
 tear_down (Fixture *fixture, gconstpointer auth)
 {
-  g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (fixture->skeleton));
-  g_object_unref (fixture->skeleton);
-  g_object_unref (fixture->gate);
-  g_object_unref (fixture->client);
-  g_object_unref (fixture->server);
-  g_test_dbus_stop (fixture->bus);
-  g_object_unref (fixture->bus);
-}
-
-static void
-export (Fixture *fixture, gboolean guarded)
-{
-  g_autoptr(GError) error = NULL;
-
-  if (guarded)
-    bj_gate_guard (fixture->gate, G_DBUS_INTERFACE_SKELETON (fixture->skeleton), BJ_GATE_NOBODY, "test");
-  g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (fixture->skeleton), fixture->server, PATH, &error);
-  g_assert_no_error (error);
+  bus_tear_down (&fixture->bus);
 }
 
 static void
@@ -113,11 +71,11 @@ call (Fixture *fixture, const char *interface, const char *method, GVariant *par
 {
   g_autoptr(GAsyncResult) result = NULL;
 
-  g_dbus_connection_call (fixture->client, g_dbus_connection_get_unique_name (fixture->server), PATH, interface, method,
-                          parameters, NULL, G_DBUS_CALL_FLAGS_NONE, 20000, NULL, on_reply, &result);
+  g_dbus_connection_call (fixture->bus.client, g_dbus_connection_get_unique_name (fixture->bus.server), BUS_PATH,
+                          interface, method, parameters, NULL, G_DBUS_CALL_FLAGS_NONE, 20000, NULL, on_reply, &result);
   while (result == NULL)
     g_main_context_iteration (NULL, TRUE);
-  return g_dbus_connection_call_finish (fixture->client, result, error);
+  return g_dbus_connection_call_finish (fixture->bus.client, result, error);
 }
 
 static void
@@ -144,7 +102,7 @@ test_owner (Fixture *fixture, gconstpointer unused)
   g_autoptr(GVariant) reply = NULL;
   guint uid = 0;
 
-  export (fixture, TRUE);
+  bus_export (&fixture->bus, TRUE);
   for (guint i = 0; i < 3; i++) /* the second time from the cache */
     {
       g_clear_pointer (&reply, g_variant_unref);
@@ -159,7 +117,7 @@ test_owner (Fixture *fixture, gconstpointer unused)
 static void
 test_forgotten (Fixture *fixture, gconstpointer unused)
 {
-  export (fixture, TRUE);
+  bus_export (&fixture->bus, TRUE);
   g_test_expect_message ("belljar-gate", G_LOG_LEVEL_WARNING, "*Forgotten*");
   expect (fixture, "Forgotten", "org.belljar1.Error.Denied", "names no polkit action");
   g_test_assert_expected_messages ();
@@ -172,8 +130,8 @@ test_unguarded (Fixture *fixture, gconstpointer unused)
 {
   g_autoptr(BjDBusTest) other = bj_dbus_test_skeleton_new ();
 
-  bj_gate_guard (fixture->gate, G_DBUS_INTERFACE_SKELETON (other), BJ_GATE_NOBODY, "other");
-  export (fixture, FALSE);
+  bj_gate_guard (fixture->bus.gate, G_DBUS_INTERFACE_SKELETON (other), BJ_GATE_NOBODY, "other");
+  bus_export (&fixture->bus, FALSE);
   g_test_expect_message ("belljar-gate", G_LOG_LEVEL_WARNING, "*not guarded*");
   expect (fixture, "Anybody", "org.belljar1.Error.Denied", "not guarded");
   g_test_assert_expected_messages ();
@@ -188,7 +146,7 @@ test_properties (Fixture *fixture, gconstpointer unused)
   g_autoptr(GVariant) set = NULL;
   g_autoptr(GError) error = NULL;
 
-  export (fixture, TRUE);
+  bus_export (&fixture->bus, TRUE);
   reply = call (fixture, "org.freedesktop.DBus.Properties", "Get",
                 g_variant_new ("(ss)", "org.belljar1.Test", "Number"), &error);
   g_assert_no_error (error);
@@ -198,20 +156,20 @@ test_properties (Fixture *fixture, gconstpointer unused)
               g_variant_new ("(ssv)", "org.belljar1.Test", "Number", g_variant_new_uint32 (1)), &error);
   g_assert_null (set);
   g_assert_nonnull (error);
-  g_assert_cmpuint (bj_dbus_test_get_number (fixture->skeleton), ==, 42);
+  g_assert_cmpuint (bj_dbus_test_get_number (fixture->bus.skeleton), ==, 42);
 }
 
 static void
 test_strange_error (Fixture *fixture, gconstpointer unused)
 {
-  export (fixture, TRUE);
+  bus_export (&fixture->bus, TRUE);
   expect (fixture, "Strange", "org.belljar1.Error.NoSpace", "disk \xef\xbf\xbd full");
 }
 
 static void
 test_no_polkitd (Fixture *fixture, gconstpointer unused)
 {
-  export (fixture, TRUE);
+  bus_export (&fixture->bus, TRUE);
   g_test_expect_message ("belljar-gate", G_LOG_LEVEL_WARNING, "*polkit*");
   expect (fixture, "Look", "org.belljar1.Error.Denied", "see that polkitd runs");
   g_test_assert_expected_messages ();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A flood of calls: one run for many, no more than so many for one user, and each one answered. */
-#include "bj-dbus-test.h"
-#include "bj-gate.h"
+#include "fixture.h"
+
 #include "bj-shared-call.h"
 
 #include <string.h>
@@ -10,11 +10,7 @@
 
 typedef struct
 {
-  GTestDBus *bus;
-  GDBusConnection *server;
-  GDBusConnection *client;
-  BjGate *gate;
-  BjDBusTest *skeleton;
+  BusFixture bus;
   BjSharedCall *shared;
   GMutex lock;
   GCond cond;
@@ -25,19 +21,6 @@ typedef struct
   guint answered;
   guint limited;
 } Fixture;
-
-static GDBusConnection *
-connect (Fixture *fixture)
-{
-  g_autoptr(GError) error = NULL;
-  GDBusConnection *connection = g_dbus_connection_new_for_address_sync (
-      g_test_dbus_get_bus_address (fixture->bus),
-      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION, NULL, NULL,
-      &error);
-
-  g_assert_no_error (error);
-  return connection;
-}
 
 static gboolean
 run (gpointer data, GVariant **reply, GError **error)
@@ -96,20 +79,11 @@ on_anybody (BjDBusTest *skeleton, GDBusMethodInvocation *invocation, gpointer us
 static void
 set_up (Fixture *fixture, gconstpointer unused)
 {
-  g_autoptr(GError) error = NULL;
-
-  fixture->bus = g_test_dbus_new (G_TEST_DBUS_NONE);
-  g_test_dbus_up (fixture->bus);
-  fixture->server = connect (fixture);
-  fixture->client = connect (fixture);
-  fixture->gate = bj_gate_new (fixture->server, BJ_AUTH_OWNER);
-  fixture->skeleton = bj_dbus_test_skeleton_new ();
+  bus_set_up (&fixture->bus, BJ_AUTH_OWNER);
   fixture->shared = bj_shared_call_new (run, make, fixture, unmake);
-  g_signal_connect (fixture->skeleton, "handle-look", G_CALLBACK (on_look), fixture);
-  g_signal_connect (fixture->skeleton, "handle-anybody", G_CALLBACK (on_anybody), fixture);
-  bj_gate_guard (fixture->gate, G_DBUS_INTERFACE_SKELETON (fixture->skeleton), BJ_GATE_NOBODY, "test");
-  g_dbus_interface_skeleton_export (G_DBUS_INTERFACE_SKELETON (fixture->skeleton), fixture->server, "/test", &error);
-  g_assert_no_error (error);
+  g_signal_connect (fixture->bus.skeleton, "handle-look", G_CALLBACK (on_look), fixture);
+  g_signal_connect (fixture->bus.skeleton, "handle-anybody", G_CALLBACK (on_anybody), fixture);
+  bus_export (&fixture->bus, TRUE);
 }
 
 static void
@@ -118,13 +92,7 @@ tear_down (Fixture *fixture, gconstpointer unused)
   g_clear_pointer (&fixture->shared, bj_shared_call_free);
   while (g_atomic_int_get (&fixture->made) > 0)
     g_main_context_iteration (NULL, FALSE);
-  g_dbus_interface_skeleton_unexport (G_DBUS_INTERFACE_SKELETON (fixture->skeleton));
-  g_object_unref (fixture->skeleton);
-  g_object_unref (fixture->gate);
-  g_object_unref (fixture->client);
-  g_object_unref (fixture->server);
-  g_test_dbus_stop (fixture->bus);
-  g_object_unref (fixture->bus);
+  bus_tear_down (&fixture->bus);
 }
 
 static void
@@ -148,7 +116,7 @@ flood (Fixture *fixture, const char *method, guint n)
   guint goal = fixture->taken + n;
 
   for (guint i = 0; i < n; i++)
-    g_dbus_connection_call (fixture->client, g_dbus_connection_get_unique_name (fixture->server), "/test",
+    g_dbus_connection_call (fixture->bus.client, g_dbus_connection_get_unique_name (fixture->bus.server), BUS_PATH,
                             "org.belljar1.Test", method, NULL, NULL, G_DBUS_CALL_FLAGS_NONE, 60000, NULL, on_reply, fixture);
   while (fixture->taken < goal)
     g_main_context_iteration (NULL, TRUE);

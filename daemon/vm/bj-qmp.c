@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "bj-json-bounded.h"
+#include "bj-qmp.h"
 
 #include <string.h>
 
 #define MAX_NESTING 8
+
+char *
+bj_qmp_build_command (const char *command, JsonObject *arguments)
+{
+  g_autoptr(JsonNode) root = json_node_new (JSON_NODE_OBJECT);
+  JsonObject *object = json_object_new ();
+
+  json_object_set_string_member (object, "execute", command);
+  if (arguments != NULL)
+    json_object_set_object_member (object, "arguments", arguments);
+  json_node_take_object (root, object);
+  return json_to_string (root, FALSE);
+}
 
 static gboolean
 is_shallow (const char *json, gsize size)
@@ -28,7 +41,7 @@ is_shallow (const char *json, gsize size)
 }
 
 JsonNode *
-bj_json_parse_bounded (const char *text, gsize max_size)
+bj_qmp_parse (const char *text, gsize max_size)
 {
   gsize size = strlen (text);
   g_autoptr(JsonParser) parser = json_parser_new_immutable ();

@@ -223,6 +223,15 @@ bj_verbs_record (BjAgent *self, const char *type, JsonObject *data, GError **err
 }
 
 gboolean
+bj_verbs_ask (BjAgent *self, const char *question, const char *memory, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_ask_sync (verbs (self, 0), question, g_variant_new_bytestring (memory), NULL, &why), why,
+               error);
+}
+
+gboolean
 bj_verbs_finish (BjAgent *self, const char *summary, GError **error)
 {
   GError *why = NULL;

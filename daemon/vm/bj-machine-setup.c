@@ -6,6 +6,7 @@
 #include "bj-domain-xml.h"
 #include "bj-error.h"
 #include "bj-guest-private.h"
+#include "bj-machine-park.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -180,6 +181,13 @@ prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_i
          || bj_error_set (error, BJ_ERROR_FAILED, "The machine %s is not fresh: %s", self->spec->id, wrong);
 }
 
+static void
+steal_facts (BjMachineFacts *to, BjMachineFacts *from)
+{
+  *to = (BjMachineFacts) { from->clock_us, g_steal_pointer (&from->hostname), g_steal_pointer (&from->machine_id),
+                           g_steal_pointer (&from->mac), g_steal_pointer (&from->random), from->old_host_keys };
+}
+
 gboolean
 bj_machine_setup (BjMachine *self, const char *mount_point, BjMachineFacts *facts, GCancellable *cancellable,
                   GError **error)
@@ -210,8 +218,65 @@ bj_machine_setup (BjMachine *self, const char *mount_point, BjMachineFacts *fact
   if (!settle_clock (self, &own, cancellable, error) || !prove_fresh (self, &own, machine_id, error))
     return FALSE;
   if (facts != NULL)
-    *facts = (BjMachineFacts) { own.clock_us, g_steal_pointer (&own.hostname), g_steal_pointer (&own.machine_id),
-                                g_steal_pointer (&own.mac), g_steal_pointer (&own.random), own.old_host_keys };
+    steal_facts (facts, &own);
+  return TRUE;
+}
+
+/* What a machine needs to know that time has passed. */
+static BjGuestRequest *
+begin_again (BjMachine *self, const char *mount_point)
+{
+  BjGuestRequest *request = bj_guest_request_new ();
+  g_autofree char *resolv = build_resolv_conf (self->spec->resolvers);
+  g_autofree char *entropy = make_entropy ();
+
+  bj_guest_request_add_number (request, "clock", (guint64) g_get_real_time ());
+  bj_guest_request_add (request, "entropy", entropy);
+  if (*resolv != '\0')
+    bj_guest_request_add (request, "resolv", resolv);
+  if (self->spec->network)
+    bj_guest_request_add_number (request, "nic", 1);
+  if (mount_point != NULL)
+    add_mount (request, mount_point);
+  return request;
+}
+
+gboolean
+bj_machine_setup_again (BjMachine *self, const char *mount_point, BjMachineFacts *facts, GCancellable *cancellable,
+                        GError **error)
+{
+  gint64 before = g_get_real_time ();
+  g_autoptr(BjGuestRequest) request = begin_again (self, self->unmounted ? mount_point : NULL);
+  g_autofree char *text = NULL;
+  g_auto(BjMachineFacts) own = { 0 };
+
+  if (!ask (self, request, &text, cancellable, error))
+    return FALSE;
+  self->unmounted = FALSE;
+  parse_facts (text, before, g_get_real_time (), &own);
+  if (!settle_clock (self, &own, cancellable, error))
+    return FALSE;
+  if (own.clock_us > CLOCK_BAD_US)
+    return bj_error_set (error, BJ_ERROR_FAILED, "The clock of the machine %s cannot be set", self->spec->id);
+  if (!remember_sample (own.random))
+    return bj_error_set (error, BJ_ERROR_FAILED, "The machine %s has the random numbers it had before", self->spec->id);
+  steal_facts (facts, &own);
+  return TRUE;
+}
+
+gboolean
+bj_machine_unmount_share (BjMachine *self, const char *mount_point, guint *users, GCancellable *cancellable,
+                          GError **error)
+{
+  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
+  g_autofree char *text = NULL;
+  g_autofree char *number = NULL;
+
+  bj_guest_request_add (request, "unmount", mount_point);
+  if (!ask (self, request, &text, cancellable, error))
+    return FALSE;
+  number = take_fact (text, "users");
+  *users = (guint) MIN (g_ascii_strtoull (number, NULL, 10), G_MAXUINT16);
   return TRUE;
 }
 

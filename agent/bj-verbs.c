@@ -17,11 +17,12 @@ verbs (BjAgent *self, guint seconds)
   return self->verbs;
 }
 
-/* Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it. */
+/* Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it. @why is taken: its address, because a
+ * call in the same argument list sets it. */
 static gboolean
-done (gboolean ok, GError *why, GError **error)
+done (gboolean ok, GError **why, GError **error)
 {
-  g_autoptr(GError) owned = why;
+  g_autoptr(GError) owned = g_steal_pointer (why);
 
   if (ok)
     return TRUE;
@@ -40,7 +41,7 @@ bj_verbs_get_task (BjAgent *self, GError **error)
   GVariant *task = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_get_task_sync (verbs (self, 0), &task, NULL, &why), why, error) ? task : NULL;
+  return done (bj_dbus_agent_call_get_task_sync (verbs (self, 0), &task, NULL, &why), &why, error) ? task : NULL;
 }
 
 static GVariant *
@@ -69,7 +70,7 @@ bj_verbs_exec (BjAgent *self, const BjVerbExec *exec, GError **error)
   gboolean ok = bj_dbus_agent_call_exec_sync (verbs (self, exec->timeout_s), exec->tool, label, exec->argv, options,
                                               &result, NULL, &why);
 
-  return done (ok, why, error) ? result : NULL;
+  return done (ok, &why, error) ? result : NULL;
 }
 
 gboolean
@@ -79,7 +80,7 @@ bj_verbs_start (BjAgent *self, const char *label, const char *const *argv, const
   g_autofree char *shorter = bj_text_shorten (label, LABEL_PART, LABEL_PART);
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), shorter, argv, options, id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), shorter, argv, options, id, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -89,7 +90,7 @@ bj_verbs_poll (BjAgent *self, guint id, guint wait_s, GError **error)
   GError *why = NULL;
   gboolean ok = bj_dbus_agent_call_poll_sync (verbs (self, wait_s), id, wait_s, &result, NULL, &why);
 
-  return done (ok, why, error) ? result : NULL;
+  return done (ok, &why, error) ? result : NULL;
 }
 
 static GVariant *
@@ -103,7 +104,7 @@ bj_verbs_send (BjAgent *self, guint id, const char *text, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_send_sync (verbs (self, 0), id, bytes_variant (text, strlen (text)), NULL, &why), why,
+  return done (bj_dbus_agent_call_send_sync (verbs (self, 0), id, bytes_variant (text, strlen (text)), NULL, &why), &why,
                error);
 }
 
@@ -112,7 +113,7 @@ bj_verbs_kill (BjAgent *self, guint id, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_kill_sync (verbs (self, 0), id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_kill_sync (verbs (self, 0), id, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -121,7 +122,7 @@ bj_verbs_list_background (BjAgent *self, GError **error)
   GVariant *list = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_list_background_sync (verbs (self, 0), &list, NULL, &why), why, error) ? list : NULL;
+  return done (bj_dbus_agent_call_list_background_sync (verbs (self, 0), &list, NULL, &why), &why, error) ? list : NULL;
 }
 
 GBytes *
@@ -132,7 +133,7 @@ bj_verbs_read_file (BjAgent *self, const char *path, guint64 offset, guint64 lim
   GError *why = NULL;
   gboolean ok = bj_dbus_agent_call_read_file_sync (verbs (self, 0), full, offset, limit, &data, size, NULL, &why);
 
-  return done (ok, why, error) ? g_variant_get_data_as_bytes (data) : NULL;
+  return done (ok, &why, error) ? g_variant_get_data_as_bytes (data) : NULL;
 }
 
 gboolean
@@ -152,7 +153,7 @@ bj_verbs_write_file (BjAgent *self, const char *tool, const char *path, const ch
     g_variant_builder_add (&options, "{sv}", "mode", g_variant_new_uint32 ((guint) mode));
   ok = bj_dbus_agent_call_write_file_sync (verbs (self, 0), full, bytes_variant (data, length),
                                            g_variant_builder_end (&options), NULL, &why);
-  return done (ok, why, error);
+  return done (ok, &why, error);
 }
 
 GBytes *
@@ -161,7 +162,7 @@ bj_verbs_screenshot (BjAgent *self, GError **error)
   g_autoptr(GVariant) data = NULL;
   GError *why = NULL;
 
-  if (!done (bj_dbus_agent_call_screenshot_sync (verbs (self, 0), &data, NULL, &why), why, error))
+  if (!done (bj_dbus_agent_call_screenshot_sync (verbs (self, 0), &data, NULL, &why), &why, error))
     return NULL;
   return g_variant_get_data_as_bytes (data);
 }
@@ -171,7 +172,7 @@ bj_verbs_plan_add (BjAgent *self, const char *text, guint *id, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_add_sync (verbs (self, 0), text, id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_plan_add_sync (verbs (self, 0), text, id, NULL, &why), &why, error);
 }
 
 gboolean
@@ -179,7 +180,7 @@ bj_verbs_plan_update (BjAgent *self, guint id, const char *status, GError **erro
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_update_sync (verbs (self, 0), id, status, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_plan_update_sync (verbs (self, 0), id, status, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -188,7 +189,7 @@ bj_verbs_plan_list (BjAgent *self, GError **error)
   GVariant *plan = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_list_sync (verbs (self, 0), &plan, NULL, &why), why, error) ? plan : NULL;
+  return done (bj_dbus_agent_call_plan_list_sync (verbs (self, 0), &plan, NULL, &why), &why, error) ? plan : NULL;
 }
 
 gboolean
@@ -196,7 +197,7 @@ bj_verbs_note (BjAgent *self, const char *text, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_note_sync (verbs (self, 0), text, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_note_sync (verbs (self, 0), text, NULL, &why), &why, error);
 }
 
 gboolean
@@ -204,7 +205,7 @@ bj_verbs_set_check (BjAgent *self, const char *command, const char *setup, GErro
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_set_check_sync (verbs (self, 0), command, setup, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_set_check_sync (verbs (self, 0), command, setup, NULL, &why), &why, error);
 }
 
 gboolean
@@ -219,7 +220,7 @@ bj_verbs_record (BjAgent *self, const char *type, JsonObject *data, GError **err
       g_clear_pointer (&json, g_free);
       json = g_strdup ("{\"truncated\":true}");
     }
-  return done (bj_dbus_agent_call_record_sync (verbs (self, 0), type, json, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_record_sync (verbs (self, 0), type, json, NULL, &why), &why, error);
 }
 
 gboolean
@@ -227,7 +228,7 @@ bj_verbs_ask (BjAgent *self, const char *question, const char *memory, GError **
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_ask_sync (verbs (self, 0), question, g_variant_new_bytestring (memory), NULL, &why), why,
+  return done (bj_dbus_agent_call_ask_sync (verbs (self, 0), question, g_variant_new_bytestring (memory), NULL, &why), &why,
                error);
 }
 
@@ -236,7 +237,7 @@ bj_verbs_finish (BjAgent *self, const char *summary, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_finish_sync (verbs (self, 0), summary, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_finish_sync (verbs (self, 0), summary, NULL, &why), &why, error);
 }
 
 void

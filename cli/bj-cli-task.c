@@ -217,17 +217,36 @@ follow (Following *following, const char *path, GError **error)
   return report;
 }
 
+/* How a session begins to work, or goes on. Returns: (transfer full) (nullable): its path */
+typedef char *(*Begin) (BjCli *cli, GVariant *parameters, GError **error);
+
 static char *
-start (BjCli *cli, BjClient *client, const char *text, GVariant *options, GError **error)
+begin_task (BjCli *cli, GVariant *parameters, GError **error)
 {
+  BjClient *client = bj_cli_connect (cli, error);
   g_autoptr(GVariant) answer = NULL;
   char *path = NULL;
 
-  answer = bj_cli_call_simple (cli, bj_client_get_manager (client), "RunTask",
-                               g_variant_new ("(s@a{sv})", text, options), error);
+  if (client != NULL)
+    answer = bj_cli_call_simple (cli, bj_client_get_manager (client), "RunTask", parameters, error);
   if (answer != NULL)
     g_variant_get (answer, "(o)", &path);
   return path;
+}
+
+/* @parameters: (ss): which session, and what to say to it */
+static char *
+begin_with_answer (BjCli *cli, GVariant *parameters, GError **error)
+{
+  const char *id, *text;
+  g_autoptr(BjDBusSession) session = NULL;
+  g_autoptr(GVariant) answer = NULL;
+
+  g_variant_get (parameters, "(&s&s)", &id, &text);
+  session = bj_cli_find_session (cli, id, error);
+  if (session != NULL)
+    answer = bj_cli_call_simple (cli, session, "Answer", g_variant_new ("(s)", text), error);
+  return answer != NULL ? g_strdup (g_dbus_proxy_get_object_path (G_DBUS_PROXY (session))) : NULL;
 }
 
 static int
@@ -252,20 +271,19 @@ print_detached (const char *path, gboolean as_json)
 }
 
 static int
-run_task (BjCli *cli, const char *text, GVariant *options, gboolean as_json, gboolean detach, GError **error)
+run_task (BjCli *cli, Begin begin, GVariant *parameters, gboolean as_json, gboolean detach, GError **error)
 {
-  g_autoptr(GVariant) owned = g_variant_ref_sink (options);
+  g_autoptr(GVariant) owned = g_variant_ref_sink (parameters);
   g_autoptr(BjStatus) status = bj_status_new ();
   g_autoptr(GCancellable) wait = g_cancellable_new ();
   g_autofree char *path = NULL;
   g_autofree char *report = NULL;
-  Following following = { .cli = cli, .status = status, .wait = wait };
+  Following following = { .cli = cli, .client = bj_cli_connect (cli, error), .status = status, .wait = wait };
 
-  following.client = bj_cli_connect (cli, error);
   if (following.client == NULL)
     return -1;
   bj_cli_on_interrupt (cli, on_interrupt, &following);
-  path = start (cli, following.client, text, owned, error);
+  path = begin (cli, owned, error);
   if (path != NULL && !detach)
     report = follow (&following, path, error);
   bj_cli_on_interrupt (cli, NULL, NULL);
@@ -275,6 +293,24 @@ run_task (BjCli *cli, const char *text, GVariant *options, gboolean as_json, gbo
     return print_detached (path, as_json);
   bj_status_clear (status);
   return report != NULL ? bj_report_print (report, as_json, error) : -1;
+}
+
+int
+bj_verb_answer (BjCli *cli, char **args, GError **error)
+{
+  gboolean as_json = FALSE;
+  gboolean detach = FALSE;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
+    { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("answer only; do not wait for the report"), NULL },
+    { 0 },
+  };
+
+  if (!bj_cli_parse (cli, entries, &args, 2, 2, error))
+    return -1;
+  if (!g_utf8_validate (args[1], -1, NULL) || !g_utf8_validate (args[2], -1, NULL))
+    return bj_usage_error_set (error, _("The answer must be UTF-8 text"));
+  return run_task (cli, begin_with_answer, g_variant_new ("(ss)", args[1], args[2]), as_json, detach, error);
 }
 
 int
@@ -305,5 +341,7 @@ bj_verb_task (BjCli *cli, char **args, GError **error)
   if (!g_utf8_validate (args[1], -1, NULL))
     return bj_usage_error_set (error, _("The task must be UTF-8 text"));
   options = bj_task_words_to_options (&words, error);
-  return options != NULL ? run_task (cli, args[1], options, as_json, detach, error) : -1;
+  if (options == NULL)
+    return -1;
+  return run_task (cli, begin_task, g_variant_new ("(s@a{sv})", args[1], options), as_json, detach, error);
 }

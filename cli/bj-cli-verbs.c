@@ -18,6 +18,11 @@ static const BjCliVerb verbs[] = {
        "Exit code: 0 proved or passes, 3 needs input, 4 in progress, 5 not proved, 6 the check failed, 1 error,\n"
        "2 wrong call."),
     bj_verb_task },
+  { "answer", "SESSION TEXT", N_("Answer a session's question, and wait for its report"),
+    N_("Example:\n  belljar answer k3 \"Keep the old name\"\n\n"
+       "A session whose sub-agent asked something waits, its machine paused, until it is answered or stopped. It goes\n"
+       "on where it was, with everything in the machine. Exit codes are those of “belljar task”."),
+    bj_verb_answer },
   { "report", "SESSION", N_("Print a session's report, or verify it"),
     N_("Examples:\n  belljar report k3\n  belljar report k3 --verify --key report.key.pub\n\n"
        "--verify checks the signature, the transcript's chain, and that the report follows from the transcript.\n"

@@ -26,6 +26,7 @@ int bj_verbs_main (char **args);
 
 /* One function a verb; each in the file of its group. */
 int bj_verb_task (BjCli *cli, char **args, GError **error);
+int bj_verb_answer (BjCli *cli, char **args, GError **error);
 int bj_verb_report (BjCli *cli, char **args, GError **error);
 int bj_verb_sessions (BjCli *cli, char **args, GError **error);
 int bj_verb_show (BjCli *cli, char **args, GError **error);

@@ -397,6 +397,26 @@ bj_record_end (const char *outcome, const char *error_name, const char *message)
 }
 
 JsonObject *
+bj_record_answer (const char *text, guint32 uid)
+{
+  JsonObject *data = bj_record_text (text);
+
+  json_object_set_int_member (data, "uid", uid);
+  return data;
+}
+
+JsonObject *
+bj_record_park (guint64 bytes, double seconds, guint users)
+{
+  JsonObject *data = json_object_new ();
+
+  set_size (data, "bytes", bytes);
+  bj_json_set_seconds (data, "seconds", seconds);
+  json_object_set_int_member (data, "users", users);
+  return data;
+}
+
+JsonObject *
 bj_record_text (const char *text)
 {
   JsonObject *data = json_object_new ();

@@ -141,6 +141,75 @@ on_wait_report (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, cons
   return TRUE;
 }
 
+/* A call of Answer, from the check of the session's owner to the answer. */
+typedef struct
+{
+  BjManagerObject *manager;
+  GDBusMethodInvocation *invocation; /* (owned) until it is answered */
+  char *session;
+  char *text;
+  uid_t uid;
+} BjAnswering;
+
+static void
+answering_free (BjAnswering *answering)
+{
+  g_free (answering->session);
+  g_free (answering->text);
+  g_free (answering);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjAnswering, answering_free)
+
+static void
+on_answered (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjAnswering) answering = user_data;
+  g_autoptr(GError) error = NULL;
+
+  if (bj_session_manager_answer_finish (BJ_SESSION_MANAGER (source), result, &error))
+    bj_dbus_manager_complete_answer (answering->manager->skeleton, answering->invocation);
+  else
+    bj_gate_return_error (answering->invocation, error);
+}
+
+static void
+on_answer_allowed (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjAnswering) answering = user_data;
+  g_autoptr(GError) error = NULL;
+
+  if (!bj_gate_check_owner_finish (BJ_GATE (source), result, &error))
+    {
+      bj_gate_return_error (answering->invocation, error);
+      return;
+    }
+  bj_session_manager_answer_async (answering->manager->sessions, answering->session, answering->text, answering->uid, on_answered,
+                                   answering);
+  g_steal_pointer (&answering);
+}
+
+static gboolean
+on_answer (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *session, const char *text,
+           gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+  g_autofree char *label = g_strdup_printf ("session %s", strrchr (session, '/') + 1);
+  BjAnswering *answering;
+  uid_t owner;
+
+  if (!bj_session_manager_get_owner (self->sessions, session, &owner))
+    return bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", session);
+  answering = g_new0 (BjAnswering, 1);
+  answering->manager = self;
+  answering->invocation = invocation;
+  answering->session = g_strdup (session);
+  answering->text = g_strdup (text);
+  answering->uid = bj_gate_get_caller (invocation)->uid;
+  bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.session.control", owner, label, on_answer_allowed,
+                             answering);
+  return TRUE;
+}
+
 /* Work that makes a project or an image. */
 typedef struct
 {
@@ -366,6 +435,7 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   g_signal_connect_swapped (sessions, "changed", G_CALLBACK (update), self);
   g_signal_connect (self->skeleton, "handle-run-task", G_CALLBACK (on_run_task), self);
   g_signal_connect (self->skeleton, "handle-open-session", G_CALLBACK (on_open_session), self);
+  g_signal_connect (self->skeleton, "handle-answer", G_CALLBACK (on_answer), self);
   g_signal_connect (self->skeleton, "handle-wait-report", G_CALLBACK (on_wait_report), self);
   g_signal_connect (self->skeleton, "handle-create-project", G_CALLBACK (on_create_project), self);
   g_signal_connect (self->skeleton, "handle-build-image", G_CALLBACK (on_build_image), self);

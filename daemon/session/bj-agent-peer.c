@@ -115,6 +115,8 @@ admit (BjAgentPeer *self, gboolean counted, GError **error)
 
   if (bj_session_get_end (self->session) != BJ_END_NONE)
     return bj_error_set (error, BJ_ERROR_CANCELLED, "The session's work has ended");
+  if (bj_session_is_asking (self->session))
+    return bj_error_set (error, BJ_ERROR_CANCELLED, "The session waits for an answer");
   if (counted && !bj_session_take_step (self->session, error))
     return FALSE;
   g_mutex_lock (&self->lock);

@@ -92,6 +92,45 @@ gboolean bj_session_is_paused (BjSession *self);
 /** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine, or it waits for room on the host. */
 gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
+/* bj-session-ask.c: a question to a person, from the agent's call to the answer. */
+
+/** bj_session_ask: The agent asks; wakes the worker. */
+gboolean bj_session_ask (BjSession *self, const char *question, GBytes *memory, GError **error);
+/** bj_session_ask_again: For one that asked under an earlier daemon. @answer: (nullable): what was answered already */
+void bj_session_ask_again (BjSession *self, GBytes *memory, const char *answer);
+/** bj_session_is_asking: From the question until the work goes on. */
+gboolean bj_session_is_asking (BjSession *self);
+/** bj_session_needs_input: Whether an answer can be given now. */
+gboolean bj_session_needs_input (BjSession *self);
+/** bj_session_answer: A person's answer, kept durably before this returns. Blocks. */
+gboolean bj_session_answer (BjSession *self, const char *text, uid_t uid, GError **error);
+
+typedef enum
+{
+  BJ_WAKE_TIME,     /* nothing happened in that time */
+  BJ_WAKE_ANSWER,
+  BJ_WAKE_END,      /* it was stopped, or its machine was gone */
+  BJ_WAKE_SUSPEND,  /* the daemon ends */
+} BjWake;
+
+/** bj_session_wait_answer: For the worker: blocks for @seconds at most. */
+BjWake bj_session_wait_answer (BjSession *self, double seconds);
+/** bj_session_begin_wait: For the worker: from now on an answer is asked for; waiters are told. */
+void bj_session_begin_wait (BjSession *self);
+/** bj_session_refuse_answer: It could not be used now; another one is asked for. */
+void bj_session_refuse_answer (BjSession *self);
+/** bj_session_end_wait: The work goes on. */
+void bj_session_end_wait (BjSession *self);
+/** bj_session_dup_answer: @memory: (out) (transfer full) (nullable). Returns: (transfer full) (nullable) */
+char *bj_session_dup_answer (BjSession *self, GBytes **memory);
+void bj_session_set_parked (BjSession *self, gboolean parked);
+gboolean bj_session_is_parked (BjSession *self);
+/** bj_session_suspend: The daemon ends. Returns: whether the session stays, once its worker says so */
+gboolean bj_session_suspend (BjSession *self);
+/** bj_session_announce_suspended: from the worker */
+void bj_session_announce_suspended (BjSession *self);
+gboolean bj_session_is_suspended (BjSession *self);
+
 /** bj_session_get_exec_line: (transfer none): the commands that people run in it */
 BjExecLine *bj_session_get_exec_line (BjSession *self);
 
@@ -132,6 +171,7 @@ gboolean bj_session_seal (BjSession *self, const char *outcome, const char *erro
 /** bj_session_save: Puts the row into the store; a failure is logged. */
 void bj_session_save (BjSession *self);
 
+/* signal "waits": emitted on the main loop when it asks for an answer, went to disk or came back, or was suspended */
 /* signal "over": emitted on the main loop when the session has ended and its report stands */
 /** bj_session_announce_over: from the worker */
 void bj_session_announce_over (BjSession *self);

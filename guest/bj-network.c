@@ -25,9 +25,8 @@ set_address (struct sockaddr *where, const char *text)
 static bool
 set_card_address (int fd, unsigned long what, const char *text)
 {
-  struct ifreq request = { 0 };
+  struct ifreq request = { .ifr_name = CARD };
 
-  strcpy (request.ifr_name, CARD);
   set_address (&request.ifr_addr, text);
   return ioctl (fd, what, &request) == 0;
 }
@@ -35,9 +34,8 @@ set_card_address (int fd, unsigned long what, const char *text)
 static bool
 switch_on (int fd)
 {
-  struct ifreq request = { 0 };
+  struct ifreq request = { .ifr_name = CARD };
 
-  strcpy (request.ifr_name, CARD);
   if (ioctl (fd, SIOCGIFFLAGS, &request) < 0)
     return false;
   request.ifr_flags = (short) (request.ifr_flags | IFF_UP | IFF_RUNNING);

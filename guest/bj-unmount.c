@@ -65,7 +65,7 @@ count_users (const char *folder)
   int n = 0;
 
   while (processes != NULL && n++ < PROCESSES_MAX && (entry = readdir (processes)) != NULL)
-    if (isdigit ((unsigned char) entry->d_name[0]) && atoi (entry->d_name) != getpid ())
+    if (isdigit ((unsigned char) entry->d_name[0]) && strtol (entry->d_name, NULL, 10) != getpid ())
       users += uses (entry->d_name, folder);
   if (processes != NULL)
     closedir (processes);

@@ -228,6 +228,7 @@ bj_agent_peer_start (BjSession *session, BjGateway *gateway, GVariant *task, GEr
   self->gateway = gateway;
   self->task = g_variant_ref_sink (task);
   self->commands = bj_agent_commands_new (session);
+  bj_agent_commands_recall (self->commands);
   self->cancellable = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->idle);

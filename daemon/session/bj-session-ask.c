@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define G_LOG_DOMAIN "bj-session"
 
-/* A question to a person: what the bus, the agent's verbs and the worker say to each other about it. */
+/* What a session wants of a person: an answer, or more time. What the bus, the agent's verbs and the worker say about it. */
 
 #include "bj-session-private.h"
 
@@ -59,14 +59,6 @@ static gboolean
 needs_input (BjSession *self)
 {
   return self->asking && self->answer == NULL && self->end == BJ_END_NONE && g_str_equal (self->outcome, WAITING);
-}
-
-gboolean
-bj_session_needs_input (BjSession *self)
-{
-  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
-
-  return needs_input (self);
 }
 
 static gboolean
@@ -235,4 +227,29 @@ bj_session_is_suspended (BjSession *self)
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   return self->suspended;
+}
+
+void
+bj_session_set_over_time (BjSession *self, gboolean over_time)
+{
+  g_mutex_lock (&self->lock);
+  self->over_time = over_time;
+  g_mutex_unlock (&self->lock);
+  bj_session_emit_waits (self);
+}
+
+gboolean
+bj_session_is_over_time (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  return self->over_time;
+}
+
+gboolean
+bj_session_wants_person (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  return needs_input (self) || (self->over_time && self->end == BJ_END_NONE);
 }

@@ -257,7 +257,7 @@ on_over (BjSession *session, gpointer data)
 {
   BjSessionManager *self = data;
   guint ending = count_ending (self);
-  gboolean answers = bj_session_is_over (session) || bj_session_needs_input (session);
+  gboolean answers = bj_session_is_over (session) || bj_session_wants_person (session);
 
   for (guint i = self->waiters->len; i > 0; i--)
     {
@@ -295,7 +295,7 @@ bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint t
       g_object_unref (task);
       return;
     }
-  wait_for (self, task, session, bj_session_is_over (session) || bj_session_needs_input (session) ? 0 : timeout_ms);
+  wait_for (self, task, session, bj_session_is_over (session) || bj_session_wants_person (session) ? 0 : timeout_ms);
 }
 
 /* What somebody said to one session. */

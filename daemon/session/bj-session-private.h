@@ -43,6 +43,7 @@ struct _BjSession
   gboolean stalled; /* its machine waits for room on the host's disk */
   gboolean sync_pending;
   guint64 announced_length;
+  gboolean over_time;  /* its time is over, and it can be extended */
   gboolean asking;     /* the agent asked a person; until the work goes on */
   gboolean suspending; /* the daemon ends: the machine goes to disk, the session stays */
   gboolean suspended;

@@ -118,8 +118,7 @@ wait_for_work (BjWork *work)
 
   while (bj_session_wait_end (session, WATCH_S) == BJ_END_NONE && !bj_session_is_asking (session))
     {
-      if (g_get_real_time () / G_USEC_PER_SEC >= bj_session_get_deadline (session))
-        bj_session_end_work (session, BJ_END_WALL_CLOCK, NULL, NULL);
+      bj_work_watch_time (work);
       bj_work_watch_machine (work);
       if (work->agent != NULL && !bj_agent_peer_is_running (work->agent)
           && bj_session_wait_end (session, AGENT_GRACE_S) == BJ_END_NONE && !bj_session_is_asking (session))
@@ -131,9 +130,7 @@ wait_for_work (BjWork *work)
 static void
 record_limit (BjWork *work, BjEnd end)
 {
-  if (end == BJ_END_WALL_CLOCK)
-    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
-  else if (end == BJ_END_STEPS)
+  if (end == BJ_END_STEPS)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
   else if (end == BJ_END_AGENT_LIMIT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("agent", bj_session_get_steps (work->session)));

@@ -499,6 +499,8 @@ bj_session_set_paused (BjSession *self, gboolean paused, GError **error)
     return bj_session_set_stall_error (self, error);
   if (!g_str_equal (state, from))
     return bj_error_set (error, BJ_ERROR_INVALID, "Session %s is %s, not %s", self->plan->id, state, from);
+  if (!paused && bj_session_is_over_time (self))
+    return bj_error_set (error, BJ_ERROR_INVALID, "The time of session %s is over: extend it, and it goes on", self->plan->id);
   if (paused ? !bj_machine_pause (machine, error) : !bj_machine_resume (machine, error))
     return FALSE;
   bj_session_set_state (self, paused ? "paused" : "running");

@@ -92,7 +92,7 @@ gboolean bj_session_is_paused (BjSession *self);
 /** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine, or it waits for room on the host. */
 gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
-/* bj-session-ask.c: a question to a person, from the agent's call to the answer. */
+/* bj-session-ask.c: what it wants of a person: the answer to a question of the agent's, or more time. */
 
 /** bj_session_ask: The agent asks; wakes the worker. */
 gboolean bj_session_ask (BjSession *self, const char *question, GBytes *memory, GError **error);
@@ -100,8 +100,6 @@ gboolean bj_session_ask (BjSession *self, const char *question, GBytes *memory, 
 void bj_session_ask_again (BjSession *self, GBytes *memory, const char *answer);
 /** bj_session_is_asking: From the question until the work goes on. */
 gboolean bj_session_is_asking (BjSession *self);
-/** bj_session_needs_input: Whether an answer can be given now. */
-gboolean bj_session_needs_input (BjSession *self);
 /** bj_session_answer: A person's answer, kept durably before this returns. Blocks. */
 gboolean bj_session_answer (BjSession *self, const char *text, uid_t uid, GError **error);
 
@@ -130,6 +128,12 @@ gboolean bj_session_suspend (BjSession *self);
 /** bj_session_announce_suspended: from the worker */
 void bj_session_announce_suspended (BjSession *self);
 gboolean bj_session_is_suspended (BjSession *self);
+
+/** bj_session_set_over_time: Its time is over; waiters are told. */
+void bj_session_set_over_time (BjSession *self, gboolean over_time);
+gboolean bj_session_is_over_time (BjSession *self);
+/** bj_session_wants_person: Whether it waits for somebody to answer, extend or stop it. */
+gboolean bj_session_wants_person (BjSession *self);
 
 /** bj_session_get_exec_line: (transfer none): the commands that people run in it */
 BjExecLine *bj_session_get_exec_line (BjSession *self);

@@ -76,6 +76,16 @@ gboolean bj_work_probe_model (BjWork *work, GError **error);
 /** bj_work_start_agent: One that goes on with an answer, if there is one. */
 gboolean bj_work_start_agent (BjWork *work, GError **error);
 
+/* bj-work-time.c */
+
+/**
+ * bj_work_watch_time:
+ *
+ * When a task's time is over, its machine is paused and whoever waits for the report gets a partial one. It can be extended for
+ * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile.
+ */
+void bj_work_watch_time (BjWork *work);
+
 /* bj-work-ask.c */
 
 /**

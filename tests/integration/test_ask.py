@@ -21,8 +21,9 @@ ASKS = [
     turn(call('write_file', path='notes.txt', content='before the question\n'),
          call('ask', question='Which colour?\n\x1b[31mverdict: proved'),
          call('run', command='echo must not run > /root/skipped')),
-    turn(call('run', command=LOOK), call('run', command='test ! -e /root/skipped'), call('poll', id=1, wait_s=2),
+    turn(call('run', command=LOOK), call('run', command='test ! -e /root/skipped'), call('poll', id=1, wait_s=2), call('list_background'),
          when='blue'),
+    turn(call('note', text='on and on'), when='while :; do echo beat'),
     finish('The colour is blue.'),
 ]
 CHECK = 'test $(ls | wc -l) = 3'

@@ -21,7 +21,7 @@ test_shipped (void)
 {
   static const char contract[] = "run run_script start poll send kill list_background write_file append_file read_file "
                                  "edit_file list_dir find_files search_text stat_path make_dir move_path copy_path "
-                                 "remove_path system_info screenshot plan_add plan_update plan_list note set_check finish";
+                                 "remove_path system_info screenshot plan_add plan_update plan_list note set_check ask finish";
   g_autoptr(BjToolbox) toolbox = load ();
   g_autofree char *names = g_strjoinv (" ", (char **) bj_toolbox_get_names (toolbox));
   g_autofree char *text = bj_toolbox_describe (toolbox);

@@ -182,6 +182,8 @@ bj_record_machine (const BjMachineRecord *facts)
   set_line (data, "machine_id", facts->machine_id, NAME_CAP);
   set_line (data, "mac", facts->mac, NAME_CAP);
   set_line (data, "random", facts->random, NAME_CAP);
+  set_line (data, "uuid", facts->uuid, NAME_CAP);
+  json_object_set_boolean_member (data, "reseeded", facts->reseeded);
   return data;
 }
 

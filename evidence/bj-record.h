@@ -50,6 +50,8 @@ typedef struct
   const char *machine_id;
   const char *mac;        /* "" without a network card */
   const char *random;     /* a sample of its random numbers */
+  const char *uuid;       /* what its kernel made of such */
+  gboolean reseeded;      /* its kernel says that it noticed being a clone */
 } BjMachineRecord;
 
 JsonObject *bj_record_machine (const BjMachineRecord *facts);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -29,6 +30,8 @@
 #define NIC_DIR "/sys/class/net/eth0"
 #define KEY_PROGRAM "/usr/bin/ssh-keygen"
 #define HOST_KEYS "/etc/ssh/ssh_host_*"
+#define KERNEL_LOG 65536 /* bytes of its end that are looked at */
+#define KLOG_READ_ALL 3
 
 typedef struct
 {
@@ -268,7 +271,7 @@ add_file_fact (char *facts, size_t size, const char *name, const char *path)
 static void
 add_random_fact (char *facts, size_t size)
 {
-  uint8_t sample[16];
+  uint8_t sample[32];
   char hex[2 * sizeof sample + 1] = "";
 
   if (getrandom (sample, sizeof sample, GRND_NONBLOCK) == (ssize_t) sizeof sample)
@@ -284,6 +287,17 @@ add_number_fact (char *facts, size_t size, const char *name, long long value)
 
   snprintf (number, sizeof number, "%lld", value);
   add_fact (facts, size, name, number);
+}
+
+/* Whether the kernel itself noticed, by its generation id, that it is another machine now: it says so in its log. */
+static bool
+kernel_reseeded (void)
+{
+  static char log[KERNEL_LOG + 1];
+  int n = klogctl (KLOG_READ_ALL, log, KERNEL_LOG);
+
+  log[n > 0 ? n : 0] = '\0';
+  return strstr (log, "crng reseeded due to virtual machine fork") != NULL;
 }
 
 /* How many there are that were not made just now. */
@@ -315,6 +329,8 @@ collect_facts (char *facts, size_t size, time_t begun)
   add_file_fact (facts, size, "mac", NIC_DIR "/address");
   add_key_fact (facts, size, begun);
   add_random_fact (facts, size);
+  add_file_fact (facts, size, "uuid", "/proc/sys/kernel/random/uuid");
+  add_number_fact (facts, size, "reseeded", kernel_reseeded ());
   clock_gettime (CLOCK_REALTIME, &now);
   add_number_fact (facts, size, "clock", (long long) now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }

@@ -66,6 +66,8 @@ bj_work_record_machine (BjWork *work, BjMachine *machine, const char *start, con
     .machine_id = facts->machine_id,
     .mac = facts->mac,
     .random = facts->random,
+    .uuid = facts->uuid,
+    .reseeded = facts->reseeded,
   };
 
   bj_session_record (work->session, TRUE, "machine", bj_record_machine (&record));

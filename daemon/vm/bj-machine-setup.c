@@ -16,7 +16,8 @@
 #define CLOCK_BAD_US 10000000 /* nothing but a busy host explains less: a call that takes so long proves no more */
 #define CLOCK_TRIES 3
 #define ENTROPY 32
-#define ID_LENGTH 32
+#define RANDOM_LENGTH 64 /* of 32 bytes in hexadecimal */
+#define UUID_LENGTH 36
 #define FACT_MAX 256
 /* How many samples of random pools are remembered: the next clone of the same template must not show one of them. */
 #define SAMPLES 4096
@@ -31,6 +32,7 @@ bj_machine_facts_clear (BjMachineFacts *facts)
   g_clear_pointer (&facts->machine_id, g_free);
   g_clear_pointer (&facts->mac, g_free);
   g_clear_pointer (&facts->random, g_free);
+  g_clear_pointer (&facts->uuid, g_free);
 }
 
 static char *
@@ -121,6 +123,7 @@ parse_facts (const char *text, gint64 before, gint64 after, BjMachineFacts *fact
 {
   g_autofree char *clock = take_fact (text, "clock");
   g_autofree char *keys = take_fact (text, "old-host-keys");
+  g_autofree char *reseeded = take_fact (text, "reseeded");
 
   facts->clock_us = bound_offset (g_ascii_strtoll (clock, NULL, 10), before, after);
   facts->old_host_keys = (guint) g_ascii_strtoull (keys, NULL, 10);
@@ -128,11 +131,13 @@ parse_facts (const char *text, gint64 before, gint64 after, BjMachineFacts *fact
   facts->machine_id = take_fact (text, "machine-id");
   facts->mac = take_fact (text, "mac");
   facts->random = take_fact (text, "random");
+  facts->uuid = take_fact (text, "uuid");
+  facts->reseeded = g_str_equal (reseeded, "1");
 }
 
 /* Returns whether no machine showed the same before. */
 static gboolean
-remember_sample (const char *random)
+remember_sample (const char *sample, gsize length)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&samples_lock);
 
@@ -141,7 +146,7 @@ remember_sample (const char *random)
       g_clear_pointer (&samples, g_hash_table_unref);
       samples = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
     }
-  return strlen (random) == ID_LENGTH && g_hash_table_add (samples, g_strdup (random));
+  return strlen (sample) == length && g_hash_table_add (samples, g_strdup (sample));
 }
 
 /* A long setup says little about the clock: it is set again by a call that does nothing else. */
@@ -160,6 +165,12 @@ settle_clock (BjMachine *self, BjMachineFacts *facts, GCancellable *cancellable,
 }
 
 static gboolean
+are_own_numbers (const BjMachineFacts *facts)
+{
+  return remember_sample (facts->random, RANDOM_LENGTH) && remember_sample (facts->uuid, UUID_LENGTH);
+}
+
+static gboolean
 prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_id, GError **error)
 {
   g_autofree char *mac = self->spec->network ? bj_machine_dup_mac (self) : g_strdup ("");
@@ -175,7 +186,7 @@ prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_i
     wrong = "its network card is not its own";
   else if (facts->old_host_keys > 0)
     wrong = "it has SSH host keys of another machine";
-  else if (!remember_sample (facts->random))
+  else if (!are_own_numbers (facts))
     wrong = "its random numbers are those of another machine";
   return wrong == NULL
          || bj_error_set (error, BJ_ERROR_FAILED, "The machine %s is not fresh: %s", self->spec->id, wrong);
@@ -184,8 +195,8 @@ prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_i
 static void
 steal_facts (BjMachineFacts *to, BjMachineFacts *from)
 {
-  *to = (BjMachineFacts) { from->clock_us, g_steal_pointer (&from->hostname), g_steal_pointer (&from->machine_id),
-                           g_steal_pointer (&from->mac), g_steal_pointer (&from->random), from->old_host_keys };
+  *to = *from;
+  *from = (BjMachineFacts) { 0 };
 }
 
 gboolean
@@ -258,7 +269,7 @@ bj_machine_setup_again (BjMachine *self, const char *mount_point, BjMachineFacts
     return FALSE;
   if (own.clock_us > CLOCK_BAD_US)
     return bj_error_set (error, BJ_ERROR_FAILED, "The clock of the machine %s cannot be set", self->spec->id);
-  if (!remember_sample (own.random))
+  if (!are_own_numbers (&own))
     return bj_error_set (error, BJ_ERROR_FAILED, "The machine %s has the random numbers it had before", self->spec->id);
   steal_facts (facts, &own);
   return TRUE;

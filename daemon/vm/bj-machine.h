@@ -76,7 +76,9 @@ typedef struct
   char *hostname;
   char *machine_id;
   char *mac;    /* "" without a network card */
-  char *random; /* 16 bytes of its random pool, in hexadecimal */
+  char *random; /* 32 bytes of its random pool, in hexadecimal */
+  char *uuid;   /* what its kernel made of random numbers */
+  gboolean reseeded; /* its kernel noticed by the generation id that it is a clone, and says that it drew new ones */
   guint old_host_keys;
 } BjMachineFacts;
 

@@ -11,8 +11,9 @@
 #define MESSAGE_MAX 4096
 
 static const BjCliVerb verbs[] = {
-  { "task", "TEXT", N_("Let a sub-agent do a task in a throwaway machine, and print the report"),
+  { "task", "[TEXT]", N_("Let a sub-agent do a task in a throwaway machine, and print the report"),
     N_("Example:\n  belljar task \"Make the tests pass\" --project demo --check \"make test\"\n\n"
+       "With --item the text may be left out: it is that item's of the project's task list.\n"
        "The check runs again in a fresh machine that has only the project; the report says what that proved.\n"
        "Ctrl-C asks for the session's end and waits for its report; a second one leaves it.\n"
        "Exit code: 0 proved or passes, 3 needs input, 4 in progress, 5 not proved, 6 the check failed, 1 error,\n"
@@ -31,6 +32,7 @@ static const BjCliVerb verbs[] = {
   { "sessions", "", N_("List sessions"), N_("Example:\n  belljar sessions --json"), bj_verb_sessions },
   { "show", "SESSION", N_("Show what a session does, its task, check and plan"), N_("Example:\n  belljar show k3"),
     bj_verb_show },
+  { "plan", "SESSION", N_("List the sub-agent's own plan and how far it is"), N_("Example:\n  belljar plan k3"), bj_verb_plan },
   { "stop", "SESSION", N_("End a session; what was done is recorded"),
     N_("Example:\n  belljar stop k3\n\nWaits until it has ended; --no-wait does not."), bj_verb_stop },
   { "pause", "SESSION", N_("Pause a session's machine"), N_("Example:\n  belljar pause k3"), bj_verb_pause },
@@ -77,6 +79,11 @@ static const BjCliVerb verbs[] = {
     bj_verb_project_copy_out },
   { "project log", "NAME", N_("List a project's commits"), N_("Example:\n  belljar project log demo -n 5"),
     bj_verb_project_log },
+  { "project tasks", "NAME", N_("List what is to be done in a project, or change that"),
+    N_("Examples:\n  belljar project tasks demo\n  belljar project tasks demo --add \"Write the manual\"\n"
+       "  belljar project tasks demo --set 3 --status done\n  belljar project tasks demo --set 3 --position 1\n\n"
+       "“belljar task --project demo --item 3” lets a sub-agent do an item."),
+    bj_verb_project_tasks },
   { "project delete", "NAME", N_("Delete a project with its folder and history"),
     N_("Example:\n  belljar project delete demo"), bj_verb_project_delete },
   { "jobs", "", N_("List long work that goes on or has just ended"), N_("Example:\n  belljar jobs"), bj_verb_jobs },

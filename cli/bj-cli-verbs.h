@@ -48,6 +48,8 @@ int bj_verb_project_create (BjCli *cli, char **args, GError **error);
 int bj_verb_project_import (BjCli *cli, char **args, GError **error);
 int bj_verb_project_copy_in (BjCli *cli, char **args, GError **error);
 int bj_verb_project_copy_out (BjCli *cli, char **args, GError **error);
+int bj_verb_plan (BjCli *cli, char **args, GError **error);
+int bj_verb_project_tasks (BjCli *cli, char **args, GError **error);
 int bj_verb_project_log (BjCli *cli, char **args, GError **error);
 int bj_verb_project_delete (BjCli *cli, char **args, GError **error);
 int bj_verb_job_cancel (BjCli *cli, char **args, GError **error);

@@ -216,6 +216,7 @@ gboolean
 bj_session_seal (BjSession *self, const char *outcome, const char *error_name, const char *message, GError **error)
 {
   const char *state = g_str_equal (outcome, "DONE") ? "finished" : g_str_equal (outcome, "CANCELLED") ? "cancelled" : "failed";
+  g_autoptr(GError) settle_error = NULL;
   gboolean ok;
 
   bj_session_record (self, TRUE, "end", bj_record_end (outcome, error_name, message));
@@ -226,5 +227,7 @@ bj_session_seal (BjSession *self, const char *outcome, const char *error_name, c
   self->finished = g_get_real_time () / G_USEC_PER_SEC;
   g_mutex_unlock (&self->lock);
   bj_session_set_state (self, state);
+  if (!bj_store_settle_tasks (self->context->store, &settle_error))
+    g_warning ("Session %s: the task list cannot be written: %s", self->plan->id, settle_error->message);
   return ok;
 }

@@ -489,6 +489,11 @@ bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const 
       return NULL;
     }
   plan->slot = (guint) slot;
+  if (plan->item != 0 && !bj_store_begin_task (self->context->store, plan->project, plan->item, plan->id, error))
+    {
+      bj_slots_release (self->context->slots, plan->slot);
+      return NULL;
+    }
   session = bj_session_new (self->context, g_steal_pointer (&plan), self->key);
   bj_session_save (session);
   add (self, session);
@@ -516,7 +521,8 @@ bj_session_manager_load (BjSessionManager *self, GError **error)
         bj_session_recover (session, self->gateway);
     }
   settled = bj_store_list_sessions (self->context->store, error);
-  return settled != NULL && bj_session_recover_world (self->context, settled, error);
+  return settled != NULL && bj_session_recover_world (self->context, settled, error)
+         && bj_store_recover_tasks (self->context->store, error);
 }
 
 gboolean

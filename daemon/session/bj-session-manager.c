@@ -40,7 +40,7 @@ typedef struct
 
 G_DEFINE_FINAL_TYPE (BjSessionManager, bj_session_manager, G_TYPE_OBJECT)
 
-static guint changed_signal;
+static guint changed_signal, over_signal;
 
 static void
 bj_session_manager_finalize (GObject *object)
@@ -59,6 +59,7 @@ bj_session_manager_class_init (BjSessionManagerClass *klass)
   G_OBJECT_CLASS (klass)->finalize = bj_session_manager_finalize;
   changed_signal = g_signal_new ("changed", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                  G_TYPE_NONE, 0);
+  over_signal = g_signal_new ("over", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void
@@ -183,6 +184,38 @@ bj_session_manager_count_on_project (BjSessionManager *self, const char *project
   return count_live (self, works_on_project, project);
 }
 
+GStrv
+bj_session_manager_dup_live_digests (BjSessionManager *self)
+{
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new ();
+  GHashTableIter iter;
+  gpointer session;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    if (!bj_session_is_over (session) && bj_session_get_plan (session)->image != NULL)
+      g_strv_builder_add (builder, bj_session_get_plan (session)->image->digest);
+  return g_strv_builder_end (builder);
+}
+
+BjSessionPresence
+bj_session_manager_look (BjSessionManager *self, const char *id, gboolean forget)
+{
+  BjSession *session = lookup_id (self, id);
+
+  if (session == NULL)
+    return BJ_SESSION_UNKNOWN;
+  if (!bj_session_is_over (session))
+    return BJ_SESSION_LIVE;
+  if (forget)
+    {
+      bj_session_bus_unexport (session);
+      g_hash_table_remove (self->sessions, bj_session_get_path (session));
+      g_signal_emit (self, changed_signal, 0);
+    }
+  return BJ_SESSION_OVER;
+}
+
 static void
 forget_wait (BjWait *wait)
 {
@@ -267,6 +300,7 @@ on_over (BjSession *session, gpointer data)
         answer_wait (wait);
     }
   g_signal_emit (self, changed_signal, 0);
+  g_signal_emit (self, over_signal, 0);
 }
 
 static void

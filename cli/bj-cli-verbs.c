@@ -40,10 +40,16 @@ static const BjCliVerb verbs[] = {
   { "extend", "SESSION [DURATION]", N_("Give a session more time"),
     N_("Example:\n  belljar extend k3 30m\n\nWithout a duration: 20 minutes."), bj_verb_extend },
   { "transcript", "SESSION", N_("Print what happened in a session, record by record"),
-    N_("Examples:\n  belljar transcript k3 --follow\n  belljar transcript k3 > k3.jsonl\n\n"
+    N_("Examples:\n  belljar transcript k3 --follow\n  belljar transcript k3 > k3.jsonl\n"
+       "  belljar transcript k3 --search segfault --long\n  belljar transcript k3 --html k3.html\n\n"
        "On a terminal a line a record, else the very bytes of the transcript (JSON Lines); --text and --raw choose,\n"
-       "--json prints one array."),
+       "--long adds date and hash, --json prints one array. --html writes one page that needs nothing from elsewhere."),
     bj_verb_transcript },
+  { "bundle", "SESSION", N_("Collect what a bug report about a session needs, without secrets"),
+    N_("Examples:\n  belljar bundle k3\n  belljar bundle k3 --no-model-text -o k3.tar.gz\n\n"
+       "Report, transcript, doctor's answers, versions, and what the daemon said about the session if the journal can be\n"
+       "read. What looks like a secret is left out; read it before you send it."),
+    bj_verb_bundle },
   { "screenshot", "SESSION", N_("Save a picture of a session's screen as PNG"),
     N_("Example:\n  belljar screenshot k3 -o screen.png\n\n"
        "Without -o: to standard output, or to SESSION.png when that is a terminal."),
@@ -91,6 +97,12 @@ static const BjCliVerb verbs[] = {
     N_("Example:\n  belljar job cancel 3\n\nJOB is a number that “belljar jobs” shows."), bj_verb_job_cancel },
   { "doctor", "", N_("Check whether this host can run sessions"),
     N_("Example:\n  belljar doctor\n\nEach check that fails names its fix. Exit code 1 if one does."), bj_verb_doctor },
+  { "disk", "", N_("Show what the state folder takes on the disk, by kind"), N_("Example:\n  belljar disk --json"), bj_verb_disk },
+  { "prune", "", N_("Free what nobody needs any more"),
+    N_("Example:\n  belljar prune --dry-run\n\n"
+       "Removes templates of images that are gone, folders of sessions that nobody knows, and, if [projects] evidence\n"
+       "in belljar.conf sets a cap, the sessions that ended longest ago. Needs an administrator."),
+    bj_verb_prune },
   { "complete", "KIND", NULL, "", bj_verb_complete }, /* for the shell's completion, not for people */
   { NULL, NULL, NULL, NULL, NULL },
 };

@@ -35,6 +35,7 @@ int bj_verb_pause (BjCli *cli, char **args, GError **error);
 int bj_verb_resume (BjCli *cli, char **args, GError **error);
 int bj_verb_extend (BjCli *cli, char **args, GError **error);
 int bj_verb_transcript (BjCli *cli, char **args, GError **error);
+int bj_verb_bundle (BjCli *cli, char **args, GError **error);
 int bj_verb_screenshot (BjCli *cli, char **args, GError **error);
 int bj_verb_exec (BjCli *cli, char **args, GError **error);
 int bj_verb_images (BjCli *cli, char **args, GError **error);
@@ -54,6 +55,8 @@ int bj_verb_project_log (BjCli *cli, char **args, GError **error);
 int bj_verb_project_delete (BjCli *cli, char **args, GError **error);
 int bj_verb_job_cancel (BjCli *cli, char **args, GError **error);
 int bj_verb_jobs (BjCli *cli, char **args, GError **error);
+int bj_verb_disk (BjCli *cli, char **args, GError **error);
+int bj_verb_prune (BjCli *cli, char **args, GError **error);
 int bj_verb_doctor (BjCli *cli, char **args, GError **error);
 int bj_verb_complete (BjCli *cli, char **args, GError **error);
 

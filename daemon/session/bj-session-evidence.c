@@ -12,9 +12,12 @@
 #include "bj-untrusted.h"
 
 #include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define TRANSCRIPT_MAX (64ull * 1024 * 1024)
 #define PLAN_TEXT_MAX 2000
+#define EVIDENCE_NAME_MAX 128
 
 gboolean
 bj_session_open_transcript (BjSession *self, GError **error)
@@ -165,6 +168,43 @@ bj_session_take_screenshot (BjSession *self, GError **error)
     return NULL;
   bj_session_record (self, TRUE, "screenshot", bj_record_screenshot (file, sha256, size));
   return g_steal_pointer (&png);
+}
+
+/* A name that leads nowhere but down: no part of it begins with a dot. */
+static gboolean
+is_evidence_name (const char *name)
+{
+  return strlen (name) <= EVIDENCE_NAME_MAX
+         && g_regex_match_simple ("^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*\\z", name, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT);
+}
+
+/* In a transcript's one form, no text inside a value can look like a member. */
+static gboolean
+is_in_transcript (BjSession *self, const char *name)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (self);
+  g_autofree char *member = g_strdup_printf ("\"file\":\"%s\"", name);
+  g_auto(BjFd) fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  g_autoptr(GMappedFile) file = fd >= 0 ? g_mapped_file_new_from_fd (fd, FALSE, NULL) : NULL;
+
+  return file != NULL && g_mapped_file_get_length (file) > 0
+         && memmem (g_mapped_file_get_contents (file), g_mapped_file_get_length (file), member, strlen (member)) != NULL;
+}
+
+int
+bj_session_open_evidence (BjSession *self, const char *name, GError **error)
+{
+  g_autofree char *folder = bj_session_dup_dir (self, "evidence");
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+  g_auto(BjFd) fd = -1;
+  struct stat info;
+
+  if (is_evidence_name (name) && is_in_transcript (self, name))
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd >= 0 && fstat (fd, &info) == 0 && S_ISREG (info.st_mode))
+    return g_steal_fd (&fd);
+  bj_error_set (error, BJ_ERROR_NOT_FOUND, "Session %s has no evidence of that name: its transcript has the names", self->plan->id);
+  return -1;
 }
 
 GVariant *

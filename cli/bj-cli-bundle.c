@@ -40,17 +40,19 @@ typedef struct
   GPtrArray *contents; /* GBytes */
 } Bundle;
 
+/* What goes in as it is. */
 static void
 add_bytes (Bundle *bundle, const char *name, GBytes *bytes)
 {
   g_ptr_array_add (bundle->names, (gpointer) name);
-  g_ptr_array_add (bundle->contents, bj_scrubber_clean (bundle->scrubber, bytes));
+  g_ptr_array_add (bundle->contents, g_bytes_ref (bytes));
 }
 
 static void
 add_text (Bundle *bundle, const char *name, const char *text)
 {
-  g_autoptr(GBytes) bytes = g_bytes_new (text, strlen (text));
+  char *clean = bj_scrubber_clean_text (bundle->scrubber, text);
+  g_autoptr(GBytes) bytes = g_bytes_new_take (clean, strlen (clean));
 
   add_bytes (bundle, name, bytes);
 }
@@ -60,9 +62,13 @@ static void
 add_json (Bundle *bundle, const char *name, JsonNode *node)
 {
   g_autoptr(JsonNode) owned = node;
-  g_autofree char *text = json_to_string (owned, TRUE);
+  g_autoptr(GBytes) bytes = NULL;
+  char *text;
 
-  add_text (bundle, name, text);
+  bj_scrubber_clean_node (bundle->scrubber, owned);
+  text = json_to_string (owned, TRUE);
+  bytes = g_bytes_new_take (text, strlen (text));
+  add_bytes (bundle, name, bytes);
 }
 
 static void
@@ -130,39 +136,28 @@ add_session (Bundle *bundle, GError **error)
   return TRUE;
 }
 
-/* A claimed record is the agent's: its place and kind stay, its text goes. */
+/* Without what the model claimed, if that is asked for; a line that has nothing to hide keeps its bytes, for the sake of its hash. */
 static void
-append_without_model (GString *out, const char *line, gsize length)
+append_record (Bundle *bundle, GString *out, const char *line, gsize length)
 {
   g_autoptr(JsonParser) parser = json_parser_new ();
   g_autofree char *text = NULL;
+  guint before = bj_scrubber_get_count (bundle->scrubber);
+  gboolean claimed;
   JsonNode *root = NULL;
 
   if (json_parser_load_from_data (parser, line, (gssize) length, NULL))
     root = json_parser_get_root (parser);
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root))
     return;
-  if (g_strcmp0 (bj_json_get_text (json_node_get_object (root), "by"), "seen") != 0)
+  claimed = g_strcmp0 (bj_json_get_text (json_node_get_object (root), "by"), "seen") != 0;
+  if (claimed && bundle->no_model_text)
     leave_out (json_node_get_object (root), "data");
-  text = json_to_string (root, FALSE);
-  g_string_append_printf (out, "%s\n", text);
-}
-
-static GBytes *
-without_model_text (GBytes *transcript)
-{
-  gsize left;
-  const char *at = g_bytes_get_data (transcript, &left);
-  GString *out = g_string_new (NULL);
-  const char *newline;
-
-  while (left > 0 && (newline = memchr (at, '\n', left)) != NULL)
-    {
-      append_without_model (out, at, (gsize) (newline - at));
-      left -= (gsize) (newline + 1 - at);
-      at = newline + 1;
-    }
-  return g_string_free_to_bytes (out);
+  bj_scrubber_clean_node (bundle->scrubber, root);
+  if (bj_scrubber_get_count (bundle->scrubber) > before || (claimed && bundle->no_model_text))
+    text = json_to_string (root, FALSE);
+  g_string_append_len (out, text != NULL ? text : line, text != NULL ? -1 : (gssize) length);
+  g_string_append_c (out, '\n');
 }
 
 static gboolean
@@ -170,12 +165,23 @@ add_transcript (Bundle *bundle, GError **error)
 {
   g_auto(BjFd) fd = bj_cli_open_transcript (bundle->cli, bundle->session, error);
   g_autoptr(GBytes) transcript = fd >= 0 ? bj_fd_read_to_end (fd, TRANSCRIPT_MAX, error) : NULL;
-  g_autoptr(GBytes) shown = NULL;
+  g_autoptr(GBytes) clean = NULL;
+  const char *at, *newline;
+  GString *out;
+  gsize left;
 
   if (transcript == NULL)
     return FALSE;
-  shown = bundle->no_model_text ? without_model_text (transcript) : g_bytes_ref (transcript);
-  add_bytes (bundle, "transcript.jsonl", shown);
+  at = g_bytes_get_data (transcript, &left);
+  out = g_string_sized_new (left);
+  while (left > 0 && (newline = memchr (at, '\n', left)) != NULL)
+    {
+      append_record (bundle, out, at, (gsize) (newline - at));
+      left -= (gsize) (newline + 1 - at);
+      at = newline + 1;
+    }
+  clean = g_string_free_to_bytes (out);
+  add_bytes (bundle, "transcript.jsonl", clean);
   return TRUE;
 }
 

@@ -261,7 +261,8 @@ add_record (BjHtml *self, JsonObject *record, const char *hash, gboolean in_plac
   gboolean seen = g_strcmp0 (by, "seen") == 0;
   g_autofree char *time = bj_record_format_time (bj_json_get_number (record, "at", 0));
 
-  g_string_append_printf (self->out, "<li id=\"r%u\" class=\"%s\"><header><a href=\"#r%u\">%u</a> <b>", self->count, seen ? "seen" : "claimed", self->count, self->count);
+  g_string_append_printf (self->out, "<li id=\"r%u\" class=\"%s\"><header><a href=\"#r%u\">%u</a> <b>", self->count,
+                          seen ? "seen" : "claimed", self->count, self->count);
   add_text (self, type != NULL ? type : "?");
   g_string_append_printf (self->out, "</b> %s <time>%s</time></header>\n", seen ? "seen" : "claimed", time);
   if (data != NULL && JSON_NODE_HOLDS_OBJECT (data))

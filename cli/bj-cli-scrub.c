@@ -6,15 +6,18 @@
 #define MARK "[a secret was left out]"
 #define VALUE_MIN 8 /* a shorter value would be found everywhere */
 
-/* What group 1 matches stays. None matches a quote, a backslash or a line's end by itself, so that JSON stays JSON. */
+/* What group 1 matches stays. A quote may stand there with backslashes: one text may hold another. */
+#define QUOTE "(?:\\\\*[\"'])?"
 static const char *const patterns[] = {
   "\\b(?:gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{16,}"
   "|AKIA[0-9A-Z]{16}|xox[a-z]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*)",
-  "((?i:authorization)[\"'\\\\]*\\s*[:=][\"'\\\\\\s]*(?:(?i:bearer|basic|token)\\s+)?)[^\\s\"'\\\\]+",
+  "((?i:authorization)" QUOTE "\\s*[:=]\\s*" QUOTE "(?:(?i:bearer|basic|token)\\s+)?)[^\\s\"'\\\\]+",
   "([a-z][a-z0-9+.-]*://[^\\s\"'\\\\/@:]*:)[^\\s\"'\\\\/@]+(?=@)",
-  "((?i:password|passwd|secret|api[_-]?key|access[_-]?token)[\"'\\\\]*\\s*[:=][\"'\\\\\\s]*)[^\\s\"'\\\\,;&]{6,}",
-  "-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\\s\\\\:,-]*?-----END [A-Z ]*PRIVATE KEY-----",
+  "((?i:password|passwd|secret|api[_-]?key|access[_-]?token)" QUOTE "\\s*[:=]\\s*" QUOTE ")[^\\s\"'\\\\,;&]{6,}",
+  "-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[A-Za-z0-9+/=\\s\\\\:,-]*?-----END [A-Z ]*PRIVATE KEY-----|[A-Za-z0-9+/=\\s\\\\]*)",
 };
+static const char *const secret_names[]
+    = { "password", "passwd", "secret", "api_key", "apikey", "token", "access_token", "authorization", NULL };
 
 struct _BjScrubber
 {
@@ -96,43 +99,57 @@ replace (const GMatchInfo *match, GString *result, gpointer user_data)
   return FALSE;
 }
 
-/* A line at a time: what a pattern may look at stays small. A line that cannot be searched is not kept. */
-static void
-clean_line (BjScrubber *self, const char *line, gsize length, GString *out)
+/* What cannot be searched is not kept. */
+char *
+bj_scrubber_clean_text (BjScrubber *self, const char *text)
 {
-  g_autofree char *text = g_strndup (line, length);
+  char *now = g_strdup (text);
 
   for (guint i = 0; i < self->regexes->len; i++)
     {
       GRegex *regex = g_ptr_array_index (self->regexes, i);
-      char *next = g_regex_replace_eval (regex, text, -1, 0, G_REGEX_MATCH_DEFAULT, replace, self, NULL);
+      char *next = g_regex_replace_eval (regex, now, -1, 0, G_REGEX_MATCH_DEFAULT, replace, self, NULL);
 
-      g_free (text);
-      text = next != NULL ? next : g_strdup (MARK);
+      g_free (now);
+      now = next != NULL ? next : g_strdup (MARK);
     }
-  g_string_append (out, text);
+  return now;
 }
 
-GBytes *
-bj_scrubber_clean (BjScrubber *self, GBytes *text)
+static void
+clean_members (BjScrubber *self, JsonObject *object)
 {
-  gsize left;
-  const char *at = g_bytes_get_data (text, &left);
-  GString *out = g_string_sized_new (left);
+  g_autoptr(GList) names = json_object_get_members (object);
 
-  while (left > 0)
+  for (GList *at = names; at != NULL; at = at->next)
     {
-      const char *newline = memchr (at, '\n', left);
-      gsize length = newline != NULL ? (gsize) (newline - at) : left;
+      JsonNode *node = json_object_get_member (object, at->data);
+      g_autofree char *name = g_ascii_strdown (at->data, -1);
 
-      clean_line (self, at, length, out);
-      if (newline != NULL)
+      if (g_strv_contains (secret_names, name) && json_node_get_value_type (node) == G_TYPE_STRING
+          && *json_node_get_string (node) != '\0')
         {
-          g_string_append_c (out, '\n');
-          length++;
+          json_node_set_string (node, MARK);
+          self->count++;
         }
-      at += length;
-      left -= length;
+      else
+        bj_scrubber_clean_node (self, node);
     }
-  return g_string_free_to_bytes (out);
+}
+
+void
+bj_scrubber_clean_node (BjScrubber *self, JsonNode *node)
+{
+  g_autofree char *clean = NULL;
+
+  if (JSON_NODE_HOLDS_OBJECT (node))
+    clean_members (self, json_node_get_object (node));
+  else if (JSON_NODE_HOLDS_ARRAY (node))
+    for (guint i = 0; i < json_array_get_length (json_node_get_array (node)); i++)
+      bj_scrubber_clean_node (self, json_array_get_element (json_node_get_array (node), i));
+  else if (json_node_get_value_type (node) == G_TYPE_STRING)
+    {
+      clean = bj_scrubber_clean_text (self, json_node_get_string (node));
+      json_node_set_string (node, clean);
+    }
 }

@@ -147,7 +147,8 @@ class Room(unittest.TestCase):
                                        ('youngaaa', 'busy', 0.5), ('youngbbb', 'busy', 0.6), ('youngccc', 'busy', 0.7)):
                 ended = int(time.time() - age * cls.DAY)
                 database.execute(
-                    "INSERT INTO sessions VALUES (?, 'task', ?, 'debian', 1, ?, 'finished', 'DONE', 'none', ?, ?, ?, 1, 1, 'tcg', 'x', '{}', '', 0)",
+                    "INSERT INTO sessions VALUES (?, 'task', ?, 'debian', 1, ?, 'finished', 'DONE', 'none', ?, ?, ?, 1, 1, 'tcg', 'x',"
+                    " '{}', '', 0)",
                     (name, project, os.getuid(), ended - 60, ended, ended))
                 cls.make(name)
         database.close()
@@ -308,7 +309,8 @@ class Afterwards(SessionCase):
         shown = self.daemon.cli('transcript', session, '--long').stdout.splitlines()
         self.assertEqual(len(shown), len(lines))
         for line, text in zip(lines, shown):
-            self.assertRegex(text, rf'^ *\d+  \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z  {hashlib.sha256(line).hexdigest()}  (seen|claimed) ')
+            digest = hashlib.sha256(line).hexdigest()
+            self.assertRegex(text, rf'^ *\d+  \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z  {digest}  (seen|claimed) ')
         for args in (('--raw', '--long'), ('--html', 'x', '--json'), ('--html', 'x', '--follow'), ('--search', '')):
             self.assertEqual(self.daemon.cli('transcript', session, *args).returncode, 2, args)
 
@@ -327,7 +329,8 @@ class Afterwards(SessionCase):
             self.assertRegex(link, r'^(#r\d+$|data:image/png;base64,)')
         style = re.search(r'<style>(.*?)</style>', text, re.DOTALL).group(1)
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        self.assertEqual(page.policy, f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'")
+        self.assertEqual(page.policy, f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+                         "form-action 'none'")
         shots = {json.loads(line)['data']['sha256'] for line in self.lines(session) if json.loads(line)['type'] == 'screenshot'}
         shown = {hashlib.sha256(base64.b64decode(picture.split(',', 1)[1])).hexdigest() for picture in page.pictures}
         self.assertGreater(len(shots), 0)

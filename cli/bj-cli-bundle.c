@@ -38,6 +38,7 @@ typedef struct
   BjScrubber *scrubber;
   GPtrArray *names;    /* NULL-terminated at the end */
   GPtrArray *contents; /* GBytes */
+  GString *problems;   /* what is not here, and why */
 } Bundle;
 
 /* What goes in as it is. */
@@ -251,29 +252,46 @@ add_readme (Bundle *bundle, gboolean has_messages)
       "transcript.jsonl  what happened, a record a line\n"
       "doctor.json       whether the host can run sessions\n"
       "versions.json     versions and settings of the daemon that everybody may see\n"
-      "%s\n"
+      "%s\n%s\n"
       "%s"
       "Looked like a secret and was left out: %u places. What looks like none may still be one: read before you send it.\n"
       "Signature and hash chain hold for the original only: belljar report %s --verify\n",
       bj_client_get_id (bundle->session),
       has_messages ? "messages.txt      what the daemon said about it" : "The daemon's messages could not be read from here.",
+      bundle->problems->str,
       bundle->no_model_text ? "Texts of the model were left out, as asked; commands that it ran are there.\n" : "",
       bj_scrubber_get_count (bundle->scrubber), bj_client_get_id (bundle->session));
 
   add_text (bundle, "README.txt", text);
 }
 
+/* What cannot be had is told in its place: a session may have failed before it had a transcript. */
 static gboolean
 collect (Bundle *bundle, GError **error)
 {
-  gboolean has_messages;
+  static const struct
+  {
+    const char *name;
+    gboolean (*add) (Bundle *bundle, GError **error);
+  } parts[] = { { "session.json", add_session }, { "report.json", add_report }, { "transcript.jsonl", add_transcript },
+                { "doctor.json", add_doctor } };
 
-  if (!add_report (bundle, error) || !add_session (bundle, error) || !add_transcript (bundle, error)
-      || !add_doctor (bundle, error))
-    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    {
+      g_autoptr(GError) problem = NULL;
+
+      if (parts[i].add (bundle, &problem))
+        continue;
+      if (i == 0) /* not even what everybody may ask who may see it at all */
+        {
+          g_propagate_error (error, g_steal_pointer (&problem));
+          return FALSE;
+        }
+      g_string_append_printf (bundle->problems, "%s is not here: %s\n", parts[i].name,
+                              problem != NULL ? problem->message : "it has another form");
+    }
   add_versions (bundle);
-  has_messages = add_messages (bundle);
-  add_readme (bundle, has_messages);
+  add_readme (bundle, add_messages (bundle));
   g_ptr_array_add (bundle->names, NULL);
   return TRUE;
 }
@@ -313,6 +331,7 @@ bj_verb_bundle (BjCli *cli, char **args, GError **error)
   g_autoptr(BjScrubber) scrubber = NULL;
   g_autoptr(GPtrArray) names = g_ptr_array_new ();
   g_autoptr(GPtrArray) contents = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
+  g_autoptr(GString) problems = g_string_new (NULL);
   g_auto(GStrv) environ = g_get_environ ();
 
   if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
@@ -326,6 +345,7 @@ bj_verb_bundle (BjCli *cli, char **args, GError **error)
   bundle.scrubber = scrubber;
   bundle.names = names;
   bundle.contents = contents;
+  bundle.problems = problems;
   if (path == NULL)
     path = g_strdup_printf ("belljar-%s.tar.gz", bj_client_get_id (session));
   if (!collect (&bundle, error) || !save (&bundle, path, error))

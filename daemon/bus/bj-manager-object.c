@@ -27,6 +27,7 @@ struct _BjManagerObject
   BjDBusManager *skeleton;
   GHashTable *waits; /* uid to how many wait */
   BjSharedCall *doctor;
+  BjSharedCall *disk_use;
   BjPruner *pruner;
 };
 
@@ -381,7 +382,7 @@ on_disk_usage (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpoin
 {
   BjManagerObject *self = user_data;
 
-  bj_call_in_worker (invocation, bj_disk_use_list, g_strdup (self->context->state_dir), g_free);
+  bj_shared_call_add (self->disk_use, invocation);
   return TRUE;
 }
 
@@ -399,6 +400,14 @@ make_doctor (gpointer user_data)
   BjManagerObject *self = user_data;
 
   return bj_doctor_new (self->context, self->sessions);
+}
+
+static gpointer
+dup_state_dir (gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return g_strdup (self->context->state_dir);
 }
 
 static void
@@ -445,6 +454,7 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   self->sessions = g_object_ref (sessions);
   self->waits = g_hash_table_new (NULL, NULL);
   self->doctor = bj_shared_call_new (bj_doctor_run, make_doctor, self, (GDestroyNotify) bj_doctor_free);
+  self->disk_use = bj_shared_call_new (bj_disk_use_list, dup_state_dir, self, g_free);
   self->pruner = bj_pruner_new (context, sessions);
   self->skeleton = bj_dbus_manager_skeleton_new ();
   bj_dbus_manager_set_version (self->skeleton, BJ_VERSION);
@@ -485,6 +495,7 @@ bj_manager_object_free (BjManagerObject *self)
   g_object_unref (self->sessions);
   g_hash_table_unref (self->waits);
   bj_shared_call_free (self->doctor);
+  bj_shared_call_free (self->disk_use);
   bj_pruner_free (self->pruner);
   g_free (self);
 }

@@ -10,6 +10,8 @@
 
 #define MEASURE_S 120
 #define ANSWER_S 10 /* how long the main loop may take for a question */
+#define TURN_S 150  /* how long one waits for another's run */
+#define LOOK_US 100000
 #define LINES_MAX 100
 
 struct _BjPruner
@@ -235,14 +237,21 @@ remove_session (BjPruning *pruning, const char *id, const char *path, GError **e
   return bj_remove_tree (path, error) && bj_store_delete_session (pruning->context->store, id, error);
 }
 
-/* The newest ones of each project stay, up to the cap. */
+/* Sessions without a project are their owner's. Returns: (transfer full) */
+static char *
+make_group (const BjSessionRow *row)
+{
+  return g_strdup_printf ("%u %s", row->owner_uid, row->project);
+}
+
+/* The newest ones of each project stay, up to the cap; the newest of all in any case: somebody may just be reading its report. */
 static gboolean
 prune_old (BjPruning *pruning, GCancellable *cancellable, GError **error)
 {
   const BjConfig *config = pruning->context->config;
   gint64 oldest_kept = g_get_real_time () / G_USEC_PER_SEC - config->evidence_keep_s;
   g_autoptr(GPtrArray) rows = bj_store_list_sessions (pruning->context->store, error);
-  g_autoptr(GHashTable) sums = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free);
+  g_autoptr(GHashTable) sums = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
 
   if (rows == NULL)
     return FALSE;
@@ -251,16 +260,18 @@ prune_old (BjPruning *pruning, GCancellable *cancellable, GError **error)
     {
       const BjSessionRow *row = g_ptr_array_index (rows, i);
       g_autofree char *path = g_build_filename (pruning->context->state_dir, "sessions", row->id, NULL);
-      guint64 *sum = g_hash_table_lookup (sums, row->project);
+      g_autofree char *group = make_group (row);
+      guint64 *sum = g_hash_table_lookup (sums, group);
+      gboolean is_newest = sum == NULL;
       guint64 bytes;
 
       if (row->finished == 0 || *row->outcome == '\0')
         continue;
-      if (sum == NULL)
-        g_hash_table_insert (sums, row->project, sum = g_new0 (guint64, 1));
+      if (is_newest)
+        g_hash_table_insert (sums, g_steal_pointer (&group), sum = g_new0 (guint64, 1));
       bytes = bj_meter_add (pruning->meter, path);
       *sum += bytes;
-      if (*sum <= config->evidence_bytes || row->finished > oldest_kept
+      if (is_newest || *sum <= config->evidence_bytes || row->finished > oldest_kept
           || look_at_session (pruning, row->id, !pruning->dry_run) != BJ_SESSION_OVER)
         continue;
       if (!remove_session (pruning, row->id, path, error))
@@ -283,11 +294,28 @@ describe (const BjPruning *pruning)
                           pruning->lines->str, more);
 }
 
-static gboolean
-prune (gpointer data, BjProgress *progress, GCancellable *cancellable, char **message, GError **error)
-{
-  BjPruning *pruning = data;
+/* One at a time: two would trip over each other. Ends with g_atomic_int_set(). */
+static gint busy;
 
+static gboolean
+wait_for_turn (GCancellable *cancellable, GError **error)
+{
+  gint64 until = g_get_monotonic_time () + TURN_S * G_USEC_PER_SEC;
+
+  while (!g_atomic_int_compare_and_exchange (&busy, 0, 1))
+    {
+      if (g_cancellable_set_error_if_cancelled (cancellable, error))
+        return FALSE;
+      if (g_get_monotonic_time () > until)
+        return bj_error_set (error, BJ_ERROR_BUSY, "Another job prunes already: wait for its end");
+      g_usleep (LOOK_US);
+    }
+  return TRUE;
+}
+
+static gboolean
+prune_in_turn (BjPruning *pruning, BjProgress *progress, GCancellable *cancellable, GError **error)
+{
   pruning->meter = bj_meter_new (MEASURE_S, cancellable);
   bj_progress_add_step (progress, "templates", 1);
   bj_progress_add_step (progress, "leftovers", 1);
@@ -300,10 +328,22 @@ prune (gpointer data, BjProgress *progress, GCancellable *cancellable, char **me
   bj_progress_step_done (progress);
   if (pruning->context->config->evidence_bytes > 0 && !prune_old (pruning, cancellable, error))
     return FALSE;
-  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+  return !g_cancellable_set_error_if_cancelled (cancellable, error);
+}
+
+static gboolean
+prune (gpointer data, BjProgress *progress, GCancellable *cancellable, char **message, GError **error)
+{
+  BjPruning *pruning = data;
+  gboolean ok;
+
+  if (!wait_for_turn (cancellable, error))
     return FALSE;
-  *message = describe (pruning);
-  return TRUE;
+  ok = prune_in_turn (pruning, progress, cancellable, error);
+  g_atomic_int_set (&busy, 0);
+  if (ok)
+    *message = describe (pruning);
+  return ok;
 }
 
 static const BjOption prune_options[] = { { "dry-run", "b", NULL } };

@@ -11,6 +11,7 @@
 #include "bj-record.h"
 #include "bj-untrusted.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #define TRANSCRIPT_MAX (64ull * 1024 * 1024)
 #define PLAN_TEXT_MAX 2000
 #define EVIDENCE_NAME_MAX 128
+#define SEARCH_CHUNK 65536
 
 gboolean
 bj_session_open_transcript (BjSession *self, GError **error)
@@ -178,6 +180,26 @@ is_evidence_name (const char *name)
          && g_regex_match_simple ("^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*\\z", name, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT);
 }
 
+/* Looks for @text in what can be read from @fd, a chunk at a time; the end of one may be the beginning of it. */
+static gboolean
+has_text (int fd, const char *text)
+{
+  g_autoptr(GString) window = g_string_new (NULL);
+  g_autofree char *chunk = g_malloc (SEARCH_CHUNK);
+  gsize length = strlen (text);
+  ssize_t got;
+
+  while ((got = read (fd, chunk, SEARCH_CHUNK)) > 0 || (got < 0 && errno == EINTR))
+    {
+      g_string_append_len (window, chunk, MAX (got, 0));
+      if (memmem (window->str, window->len, text, length) != NULL)
+        return TRUE;
+      if (window->len >= length)
+        g_string_erase (window, 0, (gssize) (window->len - length + 1));
+    }
+  return FALSE;
+}
+
 /* In a transcript's one form, no text inside a value can look like a member. */
 static gboolean
 is_in_transcript (BjSession *self, const char *name)
@@ -185,10 +207,8 @@ is_in_transcript (BjSession *self, const char *name)
   g_autofree char *path = bj_session_dup_transcript_path (self);
   g_autofree char *member = g_strdup_printf ("\"file\":\"%s\"", name);
   g_auto(BjFd) fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  g_autoptr(GMappedFile) file = fd >= 0 ? g_mapped_file_new_from_fd (fd, FALSE, NULL) : NULL;
 
-  return file != NULL && g_mapped_file_get_length (file) > 0
-         && memmem (g_mapped_file_get_contents (file), g_mapped_file_get_length (file), member, strlen (member)) != NULL;
+  return fd >= 0 && has_text (fd, member);
 }
 
 int

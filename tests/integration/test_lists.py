@@ -194,6 +194,15 @@ class Room(unittest.TestCase):
         self.daemon.start()
         self.assertEqual(self.sessions(), left)
 
+    def test_bundle_of_what_is_left(self):
+        """Of a session whose evidence is damaged there is still something to send."""
+        path = os.path.join(self.daemon.folder, 'left.tar.gz')
+        ran = self.daemon.cli('bundle', 'newestaa', '-o', path)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with tarfile.open(path, 'r:gz') as archive:
+            self.assertIn(b'report.json is not here: ', archive.extractfile('belljar-newestaa/README.txt').read())
+            self.assertEqual(json.load(archive.extractfile('belljar-newestaa/session.json'))['session'], 'newestaa')
+
     def check_use(self):
         entries = {entry['kind']: entry for entry in self.daemon.cli_json('disk')[1]}
         self.assertEqual(list(entries), ['images', 'templates', 'projects', 'evidence', 'overlays', 'parked', 'pool', 'database',
@@ -420,7 +429,8 @@ class Afterwards(SessionCase):
         self.assertEqual([link['session'] for link in task['sessions']], [second, report['session']])
 
     def check_prune(self, session):
-        """With a cap that nothing fits into: what is over goes by itself when a session ends, what works stays."""
+        """With a cap that nothing fits into: what is over goes by itself when a session ends, but the newest; what works stays."""
+        newest = self.items()['2']['sessions'][0]['session']
         self.daemon.end()
         self.daemon.config = '[projects]\nevidence=1K\nevidence-keep=0\n'
         self.daemon.write_config()
@@ -428,11 +438,14 @@ class Afterwards(SessionCase):
         first, second = self.open_session(network='none'), self.open_session(network='none')
         ran = self.daemon.cli('prune', '--dry-run')
         self.assertIn(session, ran.stdout)
-        self.assertNotIn(first, ran.stdout)
+        for stays in (newest, first, second):
+            self.assertNotIn(stays, ran.stdout)
         self.assertEqual(self.daemon.cli('screenshot', first, '-o', os.path.join(self.daemon.folder, 'x.png')).returncode, 0)
         self.assertEqual(self.daemon.cli('stop', first).returncode, 0)
-        bt.wait_until(lambda: {row['session'] for row in self.daemon.cli_json('sessions')[1]} == {second}, 'old sessions to go', 60)
-        self.assertEqual(os.listdir(os.path.join(self.daemon.state_dir, 'sessions')), [second])
+        stay = {newest, first, second}
+        bt.wait_until(lambda: {row['session'] for row in self.daemon.cli_json('sessions')[1]} == stay, 'old sessions to go', 60)
+        bt.wait_until(lambda: set(os.listdir(os.path.join(self.daemon.state_dir, 'sessions'))) == stay, 'their folders to go', 60)
+        self.assertEqual(self.daemon.cli('report', first).returncode, 5)
         self.assertEqual(self.execute(second, 'true').returncode, 0)
         self.assertEqual(self.items()['1']['sessions'][0]['session'], session, 'the list keeps what it noted')
         self.assertEqual(self.daemon.cli('stop', second).returncode, 0)

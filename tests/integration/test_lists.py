@@ -385,6 +385,12 @@ class Afterwards(SessionCase):
         self.assertEqual(json.loads(files['versions.json'])['command'], json.loads(files['versions.json'])['version'])
         self.assertEqual(len(files['transcript.jsonl'].splitlines()), len(self.lines(session)))
         self.check_secrets(b''.join(files.values()))
+        for name in os.listdir(os.path.join(self.daemon.state_dir, 'keys')):
+            with open(os.path.join(self.daemon.state_dir, 'keys', name), 'rb') as file:
+                key = file.read()
+            if not name.endswith('.pub'):
+                with self.assertRaises(AssertionError, msg='the check itself would see it'):
+                    self.check_secrets(b'x' + base64.b64encode(key) + b'x')
         self.assertIn(GITHUB.encode(), b''.join(self.lines(session)), 'it was there to be left out')
         self.assertIn(b'I wrote made.txt', files['transcript.jsonl'])
         ran = self.daemon.cli('bundle', session, '--no-model-text', '-o', '-', text=False)
@@ -438,6 +444,7 @@ class Afterwards(SessionCase):
         first, second = self.open_session(network='none'), self.open_session(network='none')
         ran = self.daemon.cli('prune', '--dry-run')
         self.assertIn(session, ran.stdout)
+        self.assertNotIn('template', ran.stdout, 'that of the image is in use')
         for stays in (newest, first, second):
             self.assertNotIn(stays, ran.stdout)
         self.assertEqual(self.daemon.cli('screenshot', first, '-o', os.path.join(self.daemon.folder, 'x.png')).returncode, 0)

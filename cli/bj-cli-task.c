@@ -22,6 +22,7 @@ bj_task_words_clear (BjTaskWords *words)
   g_free (words->network);
   g_free (words->memory);
   g_free (words->cpus);
+  g_free (words->item);
 }
 
 static gboolean
@@ -103,6 +104,22 @@ add_cpus (GVariantDict *dict, const char *cpus, GError **error)
 }
 
 static gboolean
+add_item (GVariantDict *dict, const char *item, const char *project, GError **error)
+{
+  guint64 value;
+
+  if (item == NULL)
+    return TRUE;
+  if (project == NULL || !g_ascii_string_to_unsigned (item, 10, 1, G_MAXUINT32, &value, NULL))
+    {
+      bj_usage_error_set (error, _("--item needs a number from the list of “belljar project tasks”, and --project"));
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, "item", "u", (guint) value);
+  return TRUE;
+}
+
+static gboolean
 add_network (GVariantDict *dict, const char *network, GError **error)
 {
   if (network == NULL)
@@ -124,7 +141,8 @@ bj_task_words_to_options (const BjTaskWords *words, GError **error)
   if (!add_name (&dict, "project", words->project, error) || !add_name (&dict, "image", words->image, error)
       || !add_text (&dict, "check", words->check, error) || !add_text (&dict, "model", words->model, error)
       || !add_time (&dict, words->time, error) || !add_memory (&dict, words->memory, error)
-      || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error))
+      || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error)
+      || !add_item (&dict, words->item, words->project, error))
     return NULL;
   return g_variant_dict_end (&dict);
 }
@@ -328,20 +346,23 @@ bj_verb_task (BjCli *cli, char **args, GError **error)
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &words.network, N_("internet or none"), N_("KIND") },
     { "memory", 0, 0, G_OPTION_ARG_FILENAME, &words.memory, N_("the machine's memory in MiB, or 2G"), N_("MIB") },
     { "cpus", 0, 0, G_OPTION_ARG_FILENAME, &words.cpus, N_("the machine's processors"), N_("NUMBER") },
+    { "item", 0, 0, G_OPTION_ARG_FILENAME, &words.item, N_("work on this item of the project's task list"), N_("NUMBER") },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
     { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("start only; print the session's id"), NULL },
     { 0 },
   };
+  const char *text;
   GVariant *options;
 
-  if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
+  if (!bj_cli_parse (cli, entries, &args, 0, 1, error))
     return -1;
-  if (*args[1] == '\0')
+  text = args[1] != NULL ? args[1] : "";
+  if (*text == '\0' && words.item == NULL)
     return bj_usage_error_set (error, _("The task is empty: say what to do"));
-  if (!g_utf8_validate (args[1], -1, NULL))
+  if (!g_utf8_validate (text, -1, NULL))
     return bj_usage_error_set (error, _("The task must be UTF-8 text"));
   options = bj_task_words_to_options (&words, error);
   if (options == NULL)
     return -1;
-  return run_task (cli, begin_task, g_variant_new ("(s@a{sv})", args[1], options), as_json, detach, error);
+  return run_task (cli, begin_task, g_variant_new ("(s@a{sv})", text, options), as_json, detach, error);
 }

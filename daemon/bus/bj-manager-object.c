@@ -7,9 +7,11 @@
 #include "bj-call.h"
 #include "bj-config-build.h"
 #include "bj-dbus-manager.h"
+#include "bj-disk-use.h"
 #include "bj-doctor.h"
 #include "bj-name.h"
 #include "bj-options.h"
+#include "bj-pruner.h"
 #include "bj-shared-call.h"
 
 #include <string.h>
@@ -25,6 +27,8 @@ struct _BjManagerObject
   BjDBusManager *skeleton;
   GHashTable *waits; /* uid to how many wait */
   BjSharedCall *doctor;
+  BjSharedCall *disk_use;
+  BjPruner *pruner;
 };
 
 static gboolean
@@ -373,12 +377,37 @@ on_doctor (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer 
   return TRUE;
 }
 
+static gboolean
+on_disk_usage (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  bj_shared_call_add (self->disk_use, invocation);
+  return TRUE;
+}
+
+static gboolean
+on_prune (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, GVariant *options, gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return bj_pruner_call (self->pruner, invocation, options);
+}
+
 static gpointer
 make_doctor (gpointer user_data)
 {
   BjManagerObject *self = user_data;
 
   return bj_doctor_new (self->context, self->sessions);
+}
+
+static gpointer
+dup_state_dir (gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return g_strdup (self->context->state_dir);
 }
 
 static void
@@ -425,6 +454,8 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   self->sessions = g_object_ref (sessions);
   self->waits = g_hash_table_new (NULL, NULL);
   self->doctor = bj_shared_call_new (bj_doctor_run, make_doctor, self, (GDestroyNotify) bj_doctor_free);
+  self->disk_use = bj_shared_call_new (bj_disk_use_list, dup_state_dir, self, g_free);
+  self->pruner = bj_pruner_new (context, sessions);
   self->skeleton = bj_dbus_manager_skeleton_new ();
   bj_dbus_manager_set_version (self->skeleton, BJ_VERSION);
   bj_dbus_manager_set_engine (self->skeleton, bj_engine_get_uri (context->engine));
@@ -440,6 +471,8 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   g_signal_connect (self->skeleton, "handle-create-project", G_CALLBACK (on_create_project), self);
   g_signal_connect (self->skeleton, "handle-build-image", G_CALLBACK (on_build_image), self);
   g_signal_connect (self->skeleton, "handle-doctor", G_CALLBACK (on_doctor), self);
+  g_signal_connect (self->skeleton, "handle-disk-usage", G_CALLBACK (on_disk_usage), self);
+  g_signal_connect (self->skeleton, "handle-prune", G_CALLBACK (on_prune), self);
   bj_gate_guard (context->gate, G_DBUS_INTERFACE_SKELETON (self->skeleton), BJ_GATE_NOBODY, "");
   return self;
 }
@@ -462,5 +495,7 @@ bj_manager_object_free (BjManagerObject *self)
   g_object_unref (self->sessions);
   g_hash_table_unref (self->waits);
   bj_shared_call_free (self->doctor);
+  bj_shared_call_free (self->disk_use);
+  bj_pruner_free (self->pruner);
   g_free (self);
 }

@@ -323,6 +323,27 @@ on_open_transcript (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, 
   return bus_call_run (bus_call_new (session, invocation, work_open_transcript));
 }
 
+static gboolean
+work_open_evidence (BjBusCall *call, GError **error)
+{
+  const char *name;
+  int fd;
+
+  g_variant_get (g_dbus_method_invocation_get_parameters (call->invocation), "(&s)", &name);
+  fd = bj_session_open_evidence (call->session, name, error);
+  if (fd < 0)
+    return FALSE;
+  answer_fd (call, fd);
+  return TRUE;
+}
+
+static gboolean
+on_open_evidence (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList *fds, const char *name,
+                  BjSession *session)
+{
+  return bus_call_run (bus_call_new (session, invocation, work_open_evidence));
+}
+
 static GVariant *
 describe_result (const BjExecResult *result)
 {
@@ -530,6 +551,7 @@ static const struct
   { "handle-extend", G_CALLBACK (on_extend) },
   { "handle-screenshot", G_CALLBACK (on_screenshot) },
   { "handle-open-transcript", G_CALLBACK (on_open_transcript) },
+  { "handle-open-evidence", G_CALLBACK (on_open_evidence) },
   { "handle-list-plan", G_CALLBACK (on_list_plan) },
   { "handle-exec", G_CALLBACK (on_exec) },
   { "handle-report", G_CALLBACK (on_report) },

@@ -40,7 +40,7 @@ typedef struct
 
 G_DEFINE_FINAL_TYPE (BjSessionManager, bj_session_manager, G_TYPE_OBJECT)
 
-static guint changed_signal;
+static guint changed_signal, over_signal;
 
 static void
 bj_session_manager_finalize (GObject *object)
@@ -59,6 +59,7 @@ bj_session_manager_class_init (BjSessionManagerClass *klass)
   G_OBJECT_CLASS (klass)->finalize = bj_session_manager_finalize;
   changed_signal = g_signal_new ("changed", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                  G_TYPE_NONE, 0);
+  over_signal = g_signal_new ("over", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void
@@ -183,6 +184,38 @@ bj_session_manager_count_on_project (BjSessionManager *self, const char *project
   return count_live (self, works_on_project, project);
 }
 
+GStrv
+bj_session_manager_dup_live_digests (BjSessionManager *self)
+{
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new ();
+  GHashTableIter iter;
+  gpointer session;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    if (!bj_session_is_over (session) && bj_session_get_plan (session)->image != NULL)
+      g_strv_builder_add (builder, bj_session_get_plan (session)->image->digest);
+  return g_strv_builder_end (builder);
+}
+
+BjSessionPresence
+bj_session_manager_look (BjSessionManager *self, const char *id, gboolean forget)
+{
+  BjSession *session = lookup_id (self, id);
+
+  if (session == NULL)
+    return BJ_SESSION_UNKNOWN;
+  if (!bj_session_is_over (session))
+    return BJ_SESSION_LIVE;
+  if (forget)
+    {
+      bj_session_bus_unexport (session);
+      g_hash_table_remove (self->sessions, bj_session_get_path (session));
+      g_signal_emit (self, changed_signal, 0);
+    }
+  return BJ_SESSION_OVER;
+}
+
 static void
 forget_wait (BjWait *wait)
 {
@@ -267,6 +300,7 @@ on_over (BjSession *session, gpointer data)
         answer_wait (wait);
     }
   g_signal_emit (self, changed_signal, 0);
+  g_signal_emit (self, over_signal, 0);
 }
 
 static void
@@ -489,6 +523,11 @@ bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const 
       return NULL;
     }
   plan->slot = (guint) slot;
+  if (plan->item != 0 && !bj_store_begin_task (self->context->store, plan->project, plan->item, plan->id, error))
+    {
+      bj_slots_release (self->context->slots, plan->slot);
+      return NULL;
+    }
   session = bj_session_new (self->context, g_steal_pointer (&plan), self->key);
   bj_session_save (session);
   add (self, session);
@@ -516,7 +555,8 @@ bj_session_manager_load (BjSessionManager *self, GError **error)
         bj_session_recover (session, self->gateway);
     }
   settled = bj_store_list_sessions (self->context->store, error);
-  return settled != NULL && bj_session_recover_world (self->context, settled, error);
+  return settled != NULL && bj_session_recover_world (self->context, settled, error)
+         && bj_store_recover_tasks (self->context->store, error);
 }
 
 gboolean

@@ -167,6 +167,8 @@ JsonArray *bj_session_dup_records (BjSession *self, char **head, GError **error)
 char *bj_session_dup_report (BjSession *self, GError **error);
 /** bj_session_take_screenshot: Keeps it as evidence too. Returns: (transfer full): a PNG file's bytes. Blocks. */
 GBytes *bj_session_take_screenshot (BjSession *self, GError **error);
+/** bj_session_open_evidence: @name: as a record of the transcript has it. Returns: fd to read, owned by the caller, or -1. Blocks. */
+int bj_session_open_evidence (BjSession *self, const char *name, GError **error);
 /** bj_session_list_plan: Returns: (transfer floating): aa{sv} of the sub-agent's plan, its texts escaped */
 GVariant *bj_session_list_plan (BjSession *self, GError **error);
 /** bj_session_seal: Writes the end record, the signed report and the final row. */

@@ -67,13 +67,19 @@ bj_ask_note_write (const char *dir, const BjAskNote *note, GError **error)
 }
 
 gboolean
-bj_ask_note_set_answer (const char *dir, const char *answer, GError **error)
+bj_ask_note_set_answer (const char *dir, const char *answer, guint32 uid, GError **error)
 {
-  g_autofree char *path = dup_path (dir, "answer");
+  g_autoptr(GKeyFile) file = g_key_file_new ();
+  g_autofree char *path = dup_path (dir, "answer.ini");
+  g_autofree char *text = NULL;
+  gsize size;
 
-  if (answer != NULL)
-    return write_durably (path, answer, strlen (answer), error);
-  return unlink (path) == 0 || errno == ENOENT || bj_fd_set_io_error (error, errno, "Removing %s", path);
+  if (answer == NULL)
+    return unlink (path) == 0 || errno == ENOENT || bj_fd_set_io_error (error, errno, "Removing %s", path);
+  g_key_file_set_string (file, GROUP, "answer", answer);
+  g_key_file_set_uint64 (file, GROUP, "uid", uid);
+  text = g_key_file_to_data (file, &size, NULL);
+  return write_durably (path, text, size, error);
 }
 
 static GBytes *
@@ -87,12 +93,15 @@ read_memory (const char *dir, GError **error)
 }
 
 static void
-read_answer (const char *dir, char **answer)
+read_answer (const char *dir, BjAskNote *note)
 {
-  g_autofree char *path = dup_path (dir, "answer");
+  g_autoptr(GKeyFile) file = g_key_file_new ();
+  g_autofree char *path = dup_path (dir, "answer.ini");
 
-  if (g_file_get_contents (path, answer, NULL, NULL) && !g_utf8_validate (*answer, -1, NULL))
-    g_clear_pointer (answer, g_free);
+  if (!g_key_file_load_from_file (file, path, G_KEY_FILE_NONE, NULL))
+    return;
+  note->answer = g_key_file_get_string (file, GROUP, "answer", NULL);
+  note->answer_uid = (guint32) g_key_file_get_uint64 (file, GROUP, "uid", NULL);
 }
 
 gboolean
@@ -114,7 +123,7 @@ bj_ask_note_read (const char *dir, BjAskNote *note, GError **error)
   note->baseline_tree = g_key_file_get_string (file, GROUP, "baseline-tree", NULL);
   note->agent_check = g_key_file_get_string (file, GROUP, "agent-check", NULL);
   note->agent_setup = g_key_file_get_string (file, GROUP, "agent-setup", NULL);
-  read_answer (dir, &note->answer);
+  read_answer (dir, note);
   return TRUE;
 }
 

@@ -18,6 +18,7 @@ typedef struct
   char *agent_setup;
   gboolean network;
   char *answer; /* what a person said, once somebody did */
+  guint32 answer_uid;
   GBytes *memory;
 } BjAskNote;
 
@@ -26,8 +27,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjAskNote, bj_ask_note_clear)
 
 /** bj_ask_note_write: @dir: the session's folder. Durable when it returns. Without @answer. */
 gboolean bj_ask_note_write (const char *dir, const BjAskNote *note, GError **error);
-/** bj_ask_note_set_answer: @answer: (nullable): %NULL takes it back. Durable when it returns. */
-gboolean bj_ask_note_set_answer (const char *dir, const char *answer, GError **error);
+/** bj_ask_note_set_answer: @answer: (nullable): %NULL takes it back; @uid: who said it. Durable when it returns. */
+gboolean bj_ask_note_set_answer (const char *dir, const char *answer, guint32 uid, GError **error);
 /** bj_ask_note_read: Returns: %FALSE with BJ_ERROR_NOT_FOUND when there is none */
 gboolean bj_ask_note_read (const char *dir, BjAskNote *note, GError **error);
 void bj_ask_note_remove (const char *dir);

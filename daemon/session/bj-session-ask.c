@@ -7,6 +7,8 @@
 
 #include "bj-ask-note.h"
 #include "bj-error.h"
+#include "bj-fault.h"
+#include "bj-json.h"
 #include "bj-record.h"
 
 #include <string.h>
@@ -38,13 +40,15 @@ bj_session_ask (BjSession *self, const char *question, GBytes *memory, GError **
 }
 
 void
-bj_session_ask_again (BjSession *self, GBytes *memory, const char *answer)
+bj_session_ask_again (BjSession *self, GBytes *memory)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
   self->asking = TRUE;
+  self->had_command = TRUE; /* its first command is not the next one */
   self->memory = g_bytes_ref (memory);
-  self->answer = g_strdup (answer);
+  g_free (self->outcome);
+  self->outcome = g_strdup (WAITING);
 }
 
 gboolean
@@ -98,6 +102,33 @@ take_answer (BjSession *self, const char *text)
   return TRUE;
 }
 
+static void
+go_on (BjSession *self)
+{
+  bj_session_set_activity (self, "going on with the answer");
+  bj_session_set_state (self, "starting");
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Whether the newest question has one. */
+static gboolean
+has_answer_record (BjSession *self)
+{
+  g_autofree char *head = NULL;
+  g_autoptr(JsonArray) records = bj_session_dup_records (self, &head, NULL);
+
+  for (guint i = records != NULL ? json_array_get_length (records) : 0; i > 0; i--)
+    {
+      const char *type = bj_json_get_string (bj_json_array_get_object (records, i - 1), "type", "");
+
+      if (g_str_equal (type, "answer") || g_str_equal (type, "ask"))
+        return g_str_equal (type, "answer");
+    }
+  return FALSE;
+}
+
 gboolean
 bj_session_answer (BjSession *self, const char *text, uid_t uid, GError **error)
 {
@@ -105,18 +136,25 @@ bj_session_answer (BjSession *self, const char *text, uid_t uid, GError **error)
 
   if (!check_answer (text, error) || (!take_answer (self, text) && !check_waits (self, error)))
     return FALSE;
-  if (!bj_ask_note_set_answer (dir, text, error))
+  if (!bj_ask_note_set_answer (dir, text, uid, error))
     {
       bj_session_refuse_answer (self);
       return FALSE;
     }
+  bj_fault_point ("answer", "kept");
   bj_session_record (self, TRUE, "answer", bj_record_answer (text, uid));
-  bj_session_set_activity (self, "going on with the answer");
-  bj_session_set_state (self, "starting");
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  go_on (self);
   return TRUE;
+}
+
+void
+bj_session_answer_again (BjSession *self, const char *text, uid_t uid)
+{
+  if (!take_answer (self, text))
+    return;
+  if (!has_answer_record (self))
+    bj_session_record (self, TRUE, "answer", bj_record_answer (text, uid));
+  go_on (self);
 }
 
 BjWake
@@ -157,7 +195,7 @@ bj_session_refuse_answer (BjSession *self)
 {
   g_autofree char *dir = bj_session_dup_dir (self, NULL);
 
-  bj_ask_note_set_answer (dir, NULL, NULL);
+  bj_ask_note_set_answer (dir, NULL, 0, NULL);
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->answer, g_free);
   g_mutex_unlock (&self->lock);

@@ -7,6 +7,7 @@
 #include "bj-work.h"
 
 #include "bj-error.h"
+#include "bj-fault.h"
 #include "bj-fd.h"
 #include "bj-lease.h"
 #include "bj-machine-note.h"
@@ -63,7 +64,9 @@ bj_work_journaled (BjWork *work, const char *action, BjStep step, GError **error
 
   if (entry == 0)
     return FALSE;
+  bj_fault_point (action, "begun");
   step (work, &failure);
+  bj_fault_point (action, "done");
   if (!bj_journal_end (store, entry, failure, failure == NULL ? error : NULL))
     return FALSE;
   if (failure == NULL)

@@ -96,8 +96,10 @@ gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
 /** bj_session_ask: The agent asks; wakes the worker. */
 gboolean bj_session_ask (BjSession *self, const char *question, GBytes *memory, GError **error);
-/** bj_session_ask_again: For one that asked under an earlier daemon. @answer: (nullable): what was answered already */
-void bj_session_ask_again (BjSession *self, GBytes *memory, const char *answer);
+/** bj_session_ask_again: For one that asked under an earlier daemon. */
+void bj_session_ask_again (BjSession *self, GBytes *memory);
+/** bj_session_answer_again: Somebody answered it already. Blocks. */
+void bj_session_answer_again (BjSession *self, const char *text, uid_t uid);
 /** bj_session_is_asking: From the question until the work goes on. */
 gboolean bj_session_is_asking (BjSession *self);
 /** bj_session_answer: A person's answer, kept durably before this returns. Blocks. */

@@ -11,6 +11,7 @@
 
 #include "bj-ask-note.h"
 #include "bj-error.h"
+#include "bj-fault.h"
 #include "bj-lease.h"
 #include "bj-machine-note.h"
 #include "bj-machine-park.h"
@@ -178,6 +179,7 @@ let_go (BjWork *work, GError **error)
     return FALSE;
   work->shared = work->plan->project != NULL;
   bj_machine_forget_park (dir);
+  bj_fault_point ("return", "unparked");
   if (work->network && work->cable == NULL)
     work->cable = bj_cable_new (work->session, work->machine);
   return bj_machine_run (work->machine, error)
@@ -308,7 +310,7 @@ recall_note (BjWork *work, BjAskNote *note)
   work->network = note->network;
   if (note->agent_check != NULL)
     bj_session_set_agent_check (work->session, note->agent_check, note->agent_setup);
-  bj_session_ask_again (work->session, note->memory, note->answer);
+  bj_session_ask_again (work->session, note->memory);
 }
 
 static gboolean
@@ -347,5 +349,11 @@ bj_work_recall_wait (BjWork *work, GError **error)
     return FALSE;
   recall_note (work, &note);
   set_park_time (work);
-  return bj_work_recall_baseline (work, error) && recall_machine (work, error);
+  if (!bj_work_recall_baseline (work, error) || !recall_machine (work, error))
+    return FALSE;
+  if (note.answer != NULL)
+    bj_session_answer_again (work->session, note.answer, note.answer_uid);
+  else
+    bj_session_begin_wait (work->session);
+  return TRUE;
 }

@@ -6,6 +6,7 @@
 #include "bj-digest.h"
 #include "bj-domain-xml.h"
 #include "bj-error.h"
+#include "bj-fault.h"
 #include "bj-fd.h"
 #include "bj-machine-private.h"
 #include "bj-monitor.h"
@@ -219,6 +220,7 @@ bj_machine_park (BjMachine *self, const char *dir, const char *mount_point, BjPa
         g_message ("%s", leftover->message);
       return FALSE;
     }
+  bj_fault_point ("park", "saved");
   if (!bj_machine_end_domain (self, &leftover))
     g_warning ("The parked machine %s still runs: %s", self->spec->id, leftover->message);
   return TRUE;

@@ -21,6 +21,7 @@ assert_noted (const char *dir, const char *answer)
   g_assert_cmpstr (note.agent_setup, ==, "");
   g_assert_true (note.network);
   g_assert_cmpstr (note.answer, ==, answer);
+  g_assert_cmpuint (note.answer_uid, ==, answer != NULL ? 1000 : 0);
   g_assert_cmpmem (g_bytes_get_data (note.memory, NULL), (int) g_bytes_get_size (note.memory), "{\"a\0b\"}", 8);
 }
 
@@ -40,10 +41,10 @@ test_round (void)
   g_clear_error (&error);
   g_assert_true (bj_ask_note_write (dir, &note, &error));
   assert_noted (dir, NULL);
-  g_assert_true (bj_ask_note_set_answer (dir, " two\nlines ", &error));
+  g_assert_true (bj_ask_note_set_answer (dir, " two\nlines ", 1000, &error));
   assert_noted (dir, " two\nlines ");
-  g_assert_true (bj_ask_note_set_answer (dir, NULL, &error));
-  g_assert_true (bj_ask_note_set_answer (dir, NULL, &error));
+  g_assert_true (bj_ask_note_set_answer (dir, NULL, 0, &error));
+  g_assert_true (bj_ask_note_set_answer (dir, NULL, 0, &error));
   assert_noted (dir, NULL);
   bj_ask_note_remove (dir);
   bj_ask_note_remove (dir);

@@ -25,6 +25,7 @@ make_spec (const BjImageBuild *build)
   spec->kernel = g_build_filename (build->dir, "vmlinuz", NULL);
   spec->initrd = g_build_filename (build->dir, "initrd", NULL);
   spec->cmdline = g_strdup (build->recipe->cmdline);
+  spec->tablet = build->recipe->desktop;
   spec->hostname = g_strdup ("smoke");
   spec->memory_mib = SMOKE_MEMORY_MIB;
   spec->cpus = 1;

@@ -11,6 +11,7 @@ typedef enum
   KIND_TEXT,
   KIND_LIST,
   KIND_NUMBER,
+  KIND_FLAG, /* true or false */
   KIND_FILE, /* a name within the recipe's folder */
 } BjKind;
 
@@ -39,6 +40,7 @@ static const BjField fields[] = {
   { "recipe", "name", KIND_TEXT, NEED_ALWAYS, AT (name), NULL, 0, 0 },
   { "recipe", "os", KIND_TEXT, NEED_ALWAYS, AT (os), LETTERS " .()-", 0, 0 },
   { "recipe", "api", KIND_NUMBER, NEED_ALWAYS, AT (api), NULL, 1, 1000 },
+  { "recipe", "desktop", KIND_FLAG, NEED_NEVER, AT (desktop), NULL, 0, 0 },
   { "bootstrap", "script", KIND_FILE, NEED_NEVER, AT (script), NULL, 0, 0 },
   { "bootstrap", "suite", KIND_TEXT, NEED_BOOTSTRAP, AT (suite), LETTERS "-", 0, 0 },
   { "bootstrap", "components", KIND_TEXT, NEED_BOOTSTRAP, AT (components), LETTERS "- ", 0, 0 },
@@ -68,7 +70,7 @@ bj_recipe_free (BjRecipe *recipe)
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
     if (fields[i].kind == KIND_LIST)
       g_strfreev (G_STRUCT_MEMBER (GStrv, recipe, fields[i].offset));
-    else if (fields[i].kind != KIND_NUMBER)
+    else if (fields[i].kind != KIND_NUMBER && fields[i].kind != KIND_FLAG)
       g_free (G_STRUCT_MEMBER (char *, recipe, fields[i].offset));
   g_free (recipe->dir);
   g_free (recipe);
@@ -135,6 +137,16 @@ read_number (GKeyFile *file, const BjField *field, const char *path, guint *valu
 }
 
 static gboolean
+read_flag (GKeyFile *file, const BjField *field, const char *path, gboolean *value, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+
+  *value = g_key_file_get_boolean (file, field->group, field->key, &local);
+  return local == NULL
+         || bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s must be true or false", path, field->group, field->key);
+}
+
+static gboolean
 read_list (GKeyFile *file, const BjField *field, const char *path, GStrv *value, GError **error)
 {
   g_auto(GStrv) list = g_key_file_get_string_list (file, field->group, field->key, NULL, error);
@@ -182,6 +194,8 @@ read_field (GKeyFile *file, const BjField *field, const char *path, BjRecipe *re
                                     field->key);
   if (field->kind == KIND_NUMBER)
     return read_number (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
+  if (field->kind == KIND_FLAG)
+    return read_flag (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
   if (field->kind == KIND_LIST)
     return read_list (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
   return read_text (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);

@@ -12,6 +12,7 @@ typedef struct
   char *name;
   char *os;   /* for people, for example "Debian 12" */
   guint api;  /* of the contract between image and daemon */
+  gboolean desktop; /* there are windows and a pointer: its machines get a tablet */
 
   char *script;      /* (nullable): makes the tree itself; without it mmdebstrap does, with the keys down to include */
   char *suite;

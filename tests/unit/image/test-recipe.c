@@ -22,6 +22,7 @@ static const struct
   { "name=tiny", "name=../tiny", { "name", "must match" } },
   { "api=1", "api=one", { "[recipe] api", "number" } },
   { "api=1", "api=0", { "[recipe] api", "number from 1" } },
+  { "api=1", "api=1\ndesktop=perhaps", { "[recipe] desktop", "true or false" } },
   { "[disk]", "[disks]", { "no group [disks]" } },
   { "size-mib=512", "size=512", { "no key \"size\"", "[disk]" } },
   { "size-mib=512", "size-mib=-1", { "size-mib", "number" } },
@@ -65,6 +66,18 @@ test_good (void)
   g_assert_cmpstr (recipe->cmdline, ==, "root=/dev/vda rw");
   g_assert_cmpuint (g_strv_length (recipe->idle), ==, 0);
   g_assert_null (recipe->script);
+  g_assert_false (recipe->desktop);
+}
+
+static void
+test_desktop (void)
+{
+  g_autofree char *text = replace (GOOD, "api=1\n", "api=1\ndesktop=true\n");
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjRecipe) recipe = bj_recipe_parse ("/r/recipe.ini", text, strlen (text), &error);
+
+  g_assert_no_error (error);
+  g_assert_true (recipe->desktop);
 }
 
 static void
@@ -140,6 +153,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/recipe/good", test_good);
+  g_test_add_func ("/recipe/desktop", test_desktop);
   g_test_add_func ("/recipe/bad", test_bad);
   g_test_add_func ("/recipe/script", test_script);
   g_test_add_func ("/recipe/load", test_load);

@@ -245,7 +245,7 @@ static const struct
   { "seen", "timing", scan_timing },       { "seen", "tree", scan_tree },
   { "seen", "commit", scan_commit },       { "seen", "check-run", scan_check_run },
   { "seen", "warning", scan_warning },     { "seen", "limit", scan_limit },
-  { "seen", "machine", scan_machine },
+  { "seen", "machine", scan_machine },     { "seen", "input", scan_step },
   { "seen", "error", scan_error },         { "seen", "end", scan_end },
   { "claimed", "finish", scan_finish },    { "claimed", "set-check", scan_set_check },
 };

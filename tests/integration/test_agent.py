@@ -199,7 +199,8 @@ class WorkTest(AgentCase):
         bad += [call("install_packages", names=[]), call("install_packages", names=["gcc"] * 101)]
         bad += [call("service", name=name, action="status") for name in ("", "--all", "a b", "ssh*", "a;b", "x" * 256)]
         bad += [call("service", name="ssh", action="daemon-reexec"), call("read_log", unit="-b"), call("read_log", lines=0)]
-        bad += [call("download", url=url, path="f") for url in ("file:///etc/passwd", "-o/x", "http://a b", "http://ü", "http://" + "a" * 9000)]
+        bad += [call("download", url=url, path="f")
+                for url in ("file:///etc/passwd", "-o/x", "http://a b", "http://ü", "http://" + "a" * 9000)]
         daemon = self.run_to_end([turn(*bad[:30]), turn(*bad[30:]), FINISH])
         results = self.results()
         self.assertEqual(len(results), len(bad))
@@ -212,7 +213,8 @@ class WorkTest(AgentCase):
         content = os.urandom(300000)
         with Web(content) as web, Web(content, ranges=False) as plain:
             def part_of(url):
-                return subprocess.run(["cksum"], input=url.encode(), capture_output=True, check=True).stdout.decode().strip().replace(" ", "-")
+                ran = subprocess.run(["cksum"], input=url, capture_output=True, text=True, check=True)
+                return ran.stdout.strip().replace(" ", "-")
             os.mkdir(os.path.join(self.folder, "sub"))
             for url, name in ((web.url + "/a", "sub/went on"), (plain.url + "/a", "again")):
                 with open(os.path.join(self.folder, f"{name}.part-{part_of(url)}"), "wb") as file:

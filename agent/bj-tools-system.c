@@ -72,12 +72,15 @@ blame_network (BjAgent *self, JsonObject *result, GError **error)
 }
 
 /*
- * A part of another address is never gone on with: its name has the address's sum in it. curl's exit codes: 22, 33 and 36 mean
+ * What is not whole yet stays out of the project. A part of another address is never gone on with: its name has the address's sum
+ * in it. curl's exit codes: 22, 33 and 36 mean
  * that the server does not go on in the middle, the others that the connection broke.
  */
 static const char download_script[] =
   "url=$1 path=$2 max=2147483648 tries=3\n"
-  "part=$path.part-$(printf %s \"$url\" | cksum | tr ' ' -)\n"
+  "dir=${TMPDIR:-/var/tmp}/belljar-download\n"
+  "mkdir -m 700 -p -- \"$dir\"; [ -O \"$dir\" ] || dir=$(mktemp -d)\n"
+  "part=$dir/$(printf %s \"$url\" | cksum | tr ' ' -)\n"
   "mkdir -p -- \"${path%/*}/\" || exit 1\n"
   "[ ! -d \"$path\" ] || { echo \"$path is a folder\" >&2; exit 1; }\n"
   "size () { stat -c %s -- \"$part\" 2>/dev/null || echo 0; }\n"

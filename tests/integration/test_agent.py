@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import threading
 import unittest
+import unittest.mock
 
 from agent_parts import BUILD, ROOT, Daemon, Gateway, Replay, VerbError, Work, is_sanitized, rss_kib, wait_until
 
@@ -215,15 +216,17 @@ class WorkTest(AgentCase):
             def part_of(url):
                 ran = subprocess.run(["cksum"], input=url, capture_output=True, text=True, check=True)
                 return ran.stdout.strip().replace(" ", "-")
-            os.mkdir(os.path.join(self.folder, "sub"))
-            for url, name in ((web.url + "/a", "sub/went on"), (plain.url + "/a", "again")):
-                with open(os.path.join(self.folder, f"{name}.part-{part_of(url)}"), "wb") as file:
+            parts = os.path.join(self.work.path, "belljar-download")
+            os.mkdir(parts, 0o700)
+            for url in (web.url + "/a", plain.url + "/a"):
+                with open(os.path.join(parts, part_of(url)), "wb") as file:
                     file.write(content[:100000])
-            calls = [call("download", url=web.url + "/a", path="new"), call("download", url=web.url + "/a", path="sub/went on"),
+            calls = [call("download", url=web.url + "/a", path="sub/went on"), call("download", url=web.url + "/a", path="new"),
                      call("download", url=plain.url + "/a", path="again"), call("download", url=web.url + "/none", path="none"),
                      call("download", url=web.url + "/cut", path="cut")]
-            self.run_to_end([turn(*calls), FINISH])
-        new, went_on, again, none, cut = self.results()
+            with unittest.mock.patch.dict(os.environ, TMPDIR=self.work.path):
+                self.run_to_end([turn(*calls), FINISH])
+        went_on, new, again, none, cut = self.results()
         for result, name in ((new, "new"), (went_on, "sub/went on"), (again, "again")):
             self.assertEqual(result.get("exit"), 0, result)
             self.assertIn(hashlib.sha256(content).hexdigest(), result["stdout"])
@@ -231,11 +234,12 @@ class WorkTest(AgentCase):
                 self.assertEqual(file.read(), content)
         self.assertIn("at byte 100000", went_on["stdout"])
         self.assertNotIn("at byte", again["stdout"])
-        self.assertEqual([answer for answer in web.answers if answer[0] == "/a"], [("/a", 200, 300000), ("/a", 206, 200000)])
+        self.assertEqual([answer for answer in web.answers if answer[0] == "/a"], [("/a", 206, 200000), ("/a", 200, 300000)])
         self.assertIn("network none", none["error"])
         self.assertIn("404", none["error"])
         self.assertIn("error", cut)
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "none")) or os.path.exists(os.path.join(self.folder, "cut")))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["again", "new", "sub"])
+        self.assertEqual(os.listdir(parts), [part_of(web.url + "/cut")])
 
     def test_files_that_are_no_text(self):
         with open(os.path.join(self.folder, "bin"), "wb") as file:

@@ -15,6 +15,8 @@ typedef struct
   char *model;
   char *check;
   char *network;
+  char *memory; /* (nullable): what an earlier loop left when it asked, JSON */
+  char *answer; /* (nullable): a person's, to what it asked */
   guint steps;
   guint seconds;
   guint context;
@@ -42,6 +44,7 @@ struct _BjAgent
   BjConversation *conversation;
   BjTask task;
   GPtrArray *plan; /* (element-type BjPlanItem) */
+  char *question;  /* (nullable): what a person shall answer; ends the loop */
   char *image;     /* (nullable): base64 of a screenshot that the model gets with the results */
   guint turn;
   guint steps;       /* tool calls so far */
@@ -106,6 +109,8 @@ gboolean bj_verbs_note (BjAgent *self, const char *text, GError **error);
 gboolean bj_verbs_set_check (BjAgent *self, const char *command, const char *setup, GError **error);
 /** bj_verbs_record: @data: (transfer full) */
 gboolean bj_verbs_record (BjAgent *self, const char *type, JsonObject *data, GError **error);
+/** bj_verbs_ask: @memory: for the loop that goes on with the answer */
+gboolean bj_verbs_ask (BjAgent *self, const char *question, const char *memory, GError **error);
 gboolean bj_verbs_finish (BjAgent *self, const char *summary, GError **error);
 void bj_verbs_fail (BjAgent *self, const GError *why);
 
@@ -137,6 +142,12 @@ gboolean bj_task_check_texts (BjAgent *self, GError **error);
 void bj_task_clear (BjTask *task);
 /** bj_task_make_textual: From now on the model is told about the tools in words. */
 gboolean bj_task_make_textual (BjAgent *self, GError **error);
+
+/* bj-memory.c */
+/** bj_memory_dup: @calls: of the turn that asks; those from @at on have no result. Returns: (transfer full): JSON */
+char *bj_memory_dup (BjAgent *self, GPtrArray *calls, guint at, gboolean textual);
+/** bj_memory_restore: When the task comes with an answer: makes the conversation what it was, and adds the answer. */
+void bj_memory_restore (BjAgent *self, gsize budget);
 
 /* bj-ask.c */
 /** bj_ask_model: One answer, with retries. Returns: (transfer full): or %NULL with BJ_ERROR_MODEL_UNREACHABLE */
@@ -190,6 +201,7 @@ JsonObject *bj_tool_plan_update (BjAgent *self, JsonObject *arguments, GError **
 JsonObject *bj_tool_plan_list (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_note (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_set_check (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_ask (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_finish (BjAgent *self, JsonObject *arguments, GError **error);
 
 G_END_DECLS

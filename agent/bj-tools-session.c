@@ -4,7 +4,10 @@
 #include "bj-error.h"
 #include "bj-json.h"
 
+#include <string.h>
+
 #define MAX_SUMMARY 16000
+#define MAX_QUESTION 16000
 
 JsonObject *
 bj_tool_screenshot (BjAgent *self, JsonObject *arguments, GError **error)
@@ -130,6 +133,21 @@ bj_tool_set_check (BjAgent *self, JsonObject *arguments, GError **error)
 
   if (!bj_verbs_set_check (self, bj_json_get_string (arguments, "command"), setup ? setup : "", error))
     return NULL;
+  return bj_result_ok ();
+}
+
+/* The turn ends with it: what becomes of the question is seen to when all that came before has its result. */
+JsonObject *
+bj_tool_ask (BjAgent *self, JsonObject *arguments, GError **error)
+{
+  const char *question = bj_json_get_string (arguments, "question");
+
+  if (strspn (question, " \t\r\n") == strlen (question))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "The question is empty");
+      return NULL;
+    }
+  self->question = bj_text_shorten (question, MAX_QUESTION, 0);
   return bj_result_ok ();
 }
 

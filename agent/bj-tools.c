@@ -49,6 +49,7 @@ static const struct
   { "plan_list", bj_tool_plan_list },
   { "note", bj_tool_note },
   { "set_check", bj_tool_set_check },
+  { "ask", bj_tool_ask },
   { "finish", bj_tool_finish },
 };
 

@@ -18,10 +18,8 @@ verbs (BjAgent *self, guint seconds)
   return self->verbs;
 }
 
-/*
- * Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it.
- * @why: where the call that gave @ok puts its error: C does not say which of two arguments is worked out first
- */
+/* Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it. @why is taken: its address, because a
+ * call in the same argument list sets it. */
 static gboolean
 done (gboolean ok, GError **why, GError **error)
 {
@@ -310,6 +308,15 @@ bj_verbs_record (BjAgent *self, const char *type, JsonObject *data, GError **err
       json = g_strdup ("{\"truncated\":true}");
     }
   return done (bj_dbus_agent_call_record_sync (verbs (self, 0), type, json, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_ask (BjAgent *self, const char *question, const char *memory, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_ask_sync (verbs (self, 0), question, g_variant_new_bytestring (memory), NULL, &why), &why,
+               error);
 }
 
 gboolean

@@ -54,6 +54,8 @@ static const RecordType record_types[] = {
   { "tree", TRUE, TRUE, TRUE },
   { "check-run", TRUE, TRUE, TRUE },
   { "commit", TRUE, TRUE, TRUE },
+  { "answer", TRUE, TRUE, FALSE },
+  { "park", TRUE, FALSE, FALSE },
   { "warning", TRUE, FALSE, TRUE },
   { "limit", TRUE, FALSE, TRUE },
   { "error", TRUE, FALSE, TRUE },
@@ -66,6 +68,7 @@ static const RecordType record_types[] = {
   { "plan", FALSE, FALSE, FALSE },
   { "note", FALSE, FALSE, FALSE },
   { "set-check", FALSE, FALSE, FALSE },
+  { "ask", FALSE, FALSE, FALSE },
   { "finish", FALSE, FALSE, TRUE },
 };
 

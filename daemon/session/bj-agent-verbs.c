@@ -24,6 +24,7 @@
 #define PLAN_MAX 200
 #define RECORD_MAX (1024 * 1024)
 #define FAILURE_MAX 500
+#define MEMORY_MAX (32 * 1024 * 1024)
 #define PATH_BYTES_MAX 4096
 
 static const BjOption exec_options[] = {
@@ -472,6 +473,31 @@ verb_finish (BjAgentPeer *peer, GVariant *arguments, GError **error)
 }
 
 static GVariant *
+verb_ask (BjAgentPeer *peer, GVariant *arguments, GError **error)
+{
+  BjSession *session = bj_agent_peer_get_session (peer);
+  const char *question;
+  g_autoptr(GVariant) bytes = NULL;
+  g_autoptr(GBytes) memory = NULL;
+
+  g_variant_get (arguments, "(&s@ay)", &question, &bytes);
+  if (!check_text ("A question", question, TEXT_MAX, error))
+    return NULL;
+  if (*question == '\0')
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "The question is empty");
+      return NULL;
+    }
+  memory = dup_bytes (bytes);
+  if (g_bytes_get_size (memory) > MEMORY_MAX)
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "A memory has at most %d bytes", MEMORY_MAX);
+      return NULL;
+    }
+  return bj_session_ask (session, question, memory, error) ? g_variant_new ("()") : NULL;
+}
+
+static GVariant *
 verb_fail (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   BjSession *session = bj_agent_peer_get_session (peer);
@@ -524,6 +550,7 @@ static const struct
   { "Note", verb_note, TRUE },
   { "SetCheck", verb_set_check, TRUE },
   { "Record", verb_record, FALSE },
+  { "Ask", verb_ask, FALSE },
   { "Finish", verb_finish, FALSE },
   { "Fail", verb_fail, FALSE },
 };

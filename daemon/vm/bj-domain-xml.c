@@ -33,7 +33,7 @@ add_boot (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files, B
 {
   const char *kernel = files->kernel != NULL ? files->kernel : spec->kernel;
 
-  add (xml, "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n");
+  add (xml, "  <os>\n    <type arch='x86_64' machine='%s'>hvm</type>\n", files->machine != NULL ? files->machine : "q35");
   if (kernel != NULL)
     add (xml, "    <kernel>%s</kernel>\n", kernel);
   if (spec->initrd != NULL)

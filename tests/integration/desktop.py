@@ -75,7 +75,7 @@ def until(condition):
 
 class Desktop(ToolCase):
     daemon_class = DesktopDaemon
-    model_options = ('--capabilities', 'tools,vision')
+    capabilities = 'tools,vision'
     config = '[images]\ndefault=debian-desktop\n'
     scenarios = {
         'edit': [

@@ -24,7 +24,7 @@ test_shipped (void)
                                  "remove_path download install_packages list_processes service system_info read_log screenshot "
                                  "mouse_move mouse_click mouse_drag scroll type_text press_keys wait read_clipboard "
                                  "write_clipboard git_status git_diff git_log plan_add plan_update plan_list note set_check "
-                                 "finish";
+                                 "ask finish";
   g_autoptr(BjToolbox) toolbox = load ();
   g_autofree char *names = g_strjoinv (" ", (char **) bj_toolbox_get_names (toolbox));
   g_autofree char *text = bj_toolbox_describe (toolbox);

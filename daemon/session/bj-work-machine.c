@@ -103,6 +103,7 @@ bj_work_make_spec (BjWork *work, const char *suffix, guint slot)
       spec->kernel = g_strdup (image->kernel);
       spec->initrd = g_strdup (image->initrd);
       spec->cmdline = g_strdup (image->cmdline);
+      spec->tablet = image->desktop;
     }
   spec->hostname = g_strdup_printf ("belljar-%s", work->plan->id);
   spec->memory_mib = work->memory_mib;

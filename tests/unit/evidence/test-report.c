@@ -318,7 +318,7 @@ static void
 test_claims_are_no_facts (void)
 {
   static const char *const kinds[] = { "command", "background", "file", "timing", "tree", "commit", "check-run", "warning",
-                                       "limit", "error", "end", "session", "machine" };
+                                       "limit", "error", "end", "session", "machine", "input" };
   g_autoptr(JsonArray) plain = json_array_new ();
   g_autoptr(JsonArray) records = json_array_new ();
   g_autoptr(JsonObject) plain_report = NULL;

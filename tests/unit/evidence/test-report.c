@@ -158,7 +158,8 @@ test_canonical_parts (void)
                                    "\"removed\":3,\"status\":\"modified\"}]"));
   g_assert_nonnull (strstr (whole, "\"warnings\":[\"Something odd\",\"A FIFO was left out: work/pipe\"]"));
   g_assert_nonnull (strstr (whole, "\"machines\":[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\","
-                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"reseeded\":true,\"start\":\"template\",\"uuid\":\"01-23\"}]"));
+                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"reseeded\":true,"
+                                   "\"start\":\"template\",\"uuid\":\"01-23\"}]"));
   g_assert_nonnull (strstr (whole, "\"source\":\"caller\",\"verdict\":\"proved\",\"why\":[]"));
   g_assert_nonnull (strstr (whole, "\"outcome\":\"IN PROGRESS\""));
   g_assert_nonnull (strstr (whole, "\"finished\":null"));

@@ -59,6 +59,12 @@ static const BjCliVerb verbs[] = {
        "Bytes and exit code pass through. Standard input goes along unless it is a terminal.\n"
        "Ctrl-C stops the command."),
     bj_verb_exec },
+  { "shell", "SESSION", N_("Open a shell in a session's machine"),
+    N_("Examples:\n  belljar shell k3\n  belljar shell k3 --keep-failed\n\n"
+       "--keep-failed waits for the end of a task and opens its machine if the work did not pass its check in a fresh\n"
+       "machine. Such a machine has no network and not the project's folder; it goes when nobody has used it for a while,\n"
+       "or with “belljar stop”."),
+    bj_verb_shell },
   { "images", "", N_("List base images"), N_("Example:\n  belljar images"), bj_verb_images },
   { "image build", "RECIPE", N_("Build a base image from a recipe and freeze it"),
     N_("Example:\n  belljar image build debian\n\nCtrl-C cancels the build; it leaves nothing behind."),

@@ -37,6 +37,7 @@ int bj_verb_extend (BjCli *cli, char **args, GError **error);
 int bj_verb_transcript (BjCli *cli, char **args, GError **error);
 int bj_verb_screenshot (BjCli *cli, char **args, GError **error);
 int bj_verb_exec (BjCli *cli, char **args, GError **error);
+int bj_verb_copy (BjCli *cli, char **args, GError **error);
 int bj_verb_images (BjCli *cli, char **args, GError **error);
 int bj_verb_image_build (BjCli *cli, char **args, GError **error);
 int bj_verb_image_freeze (BjCli *cli, char **args, GError **error);

@@ -67,7 +67,9 @@ on_interrupt (guint count, gpointer user_data)
     bj_flow_stop (self->flow);
   if (self->child != NULL)
     g_subprocess_force_exit (self->child);
-  if (count > 1)
+  if (count == 1)
+    bj_status_note (self->status, _("Ending the copy; Ctrl-C once more does not wait for the machine."));
+  else
     g_dbus_connection_close_sync (g_dbus_proxy_get_connection (G_DBUS_PROXY (self->session)), NULL, NULL);
 }
 

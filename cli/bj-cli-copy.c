@@ -11,6 +11,7 @@
 #include "bj-untrusted.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <glib/gi18n.h>
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -51,6 +52,8 @@ static void
 copy_clear (BjCopy *self)
 {
   bj_cli_on_interrupt (self->cli, NULL, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (self->signals); i++)
+    g_clear_handle_id (&self->signals[i], g_source_remove);
   g_clear_pointer (&self->status, bj_status_free);
   g_clear_object (&self->session);
 }
@@ -71,6 +74,13 @@ on_interrupt (guint count, gpointer user_data)
     bj_status_note (self->status, _("Ending the copy; Ctrl-C once more does not wait for the machine."));
   else
     g_dbus_connection_close_sync (g_dbus_proxy_get_connection (G_DBUS_PROXY (self->session)), NULL, NULL);
+}
+
+static gboolean
+on_end (gpointer user_data)
+{
+  on_interrupt (1, user_data);
+  return G_SOURCE_CONTINUE;
 }
 
 /* "SESSION:PATH", with no slash before the colon. Returns: (nullable): the colon */
@@ -265,6 +275,16 @@ check_source (const char *source, GError **error)
   return g_lstat (source, &info) == 0 || bj_fd_set_io_error (error, errno, _("Reading “%s”"), source);
 }
 
+/* Everything that ends a program in order ends the copy in order. */
+static void
+listen_to_signals (BjCopy *self)
+{
+  signal (SIGPIPE, SIG_IGN); /* one end may go first */
+  bj_cli_on_interrupt (self->cli, on_interrupt, self);
+  self->signals[0] = g_unix_signal_add (SIGTERM, on_end, self);
+  self->signals[1] = g_unix_signal_add (SIGHUP, on_end, self);
+}
+
 static int
 run_copy (BjCopy *self, const char *source, const char *destination, GError **error)
 {
@@ -286,9 +306,8 @@ run_copy (BjCopy *self, const char *source, const char *destination, GError **er
   self->session = bj_cli_find_session (self->cli, id, error);
   if (self->session == NULL)
     return -1;
-  signal (SIGPIPE, SIG_IGN); /* one end may go first */
   self->status = bj_status_new ();
-  bj_cli_on_interrupt (self->cli, on_interrupt, self);
+  listen_to_signals (self);
   ok = from != NULL ? copy_out (self, colon + 1, destination, error) : copy_in (self, source, colon + 1, error);
   if (!ok)
     return -1;

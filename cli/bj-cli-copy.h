@@ -19,6 +19,7 @@ typedef struct
   guint64 bytes;          /* that went through */
   gint64 begun;
   gboolean interrupted;
+  guint signals[2];       /* sources */
 } BjCopy;
 
 /* How the two ends of a transfer ended. */

@@ -293,12 +293,13 @@ class Copy(sessions.SessionCase):
         """In the middle, in both directions: the guest's tar takes its time."""
         write(self.here('big'), os.urandom(8 * MIB))
         self.guest('mkdir -p /srv/i; head -c 8M /dev/urandom >/srv/i/big')
-        for args, slow in ((('big', self.there('/srv/i/new')), '(head -c 2M; sleep 2; cat) | /usr/bin/tar "$@"'),
-                           ((self.there('/srv/i/big'), 'new'), '/usr/bin/tar "$@" | (head -c 2M; sleep 2; cat)')):
+        for number, args, slow in (
+                (signal.SIGINT, ('big', self.there('/srv/i/new')), '(head -c 2M; sleep 2; cat) | /usr/bin/tar "$@"'),
+                (signal.SIGTERM, (self.there('/srv/i/big'), 'new'), '/usr/bin/tar "$@" | (head -c 2M; sleep 2; cat)')):
             with self.other_tar(slow):
                 process, terminal, shown = self.start_shown(*args)
                 self.assertIn(b'copying', shown)
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
                 rest = self.read_rest(terminal)
                 self.assertEqual(process.wait(60), 1, rest)
             self.assertIn(b'Interrupted: nothing was copied', rest)

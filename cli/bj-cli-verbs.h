@@ -39,6 +39,7 @@ int bj_verb_bundle (BjCli *cli, char **args, GError **error);
 int bj_verb_screenshot (BjCli *cli, char **args, GError **error);
 int bj_verb_shell (BjCli *cli, char **args, GError **error);
 int bj_verb_exec (BjCli *cli, char **args, GError **error);
+int bj_verb_copy (BjCli *cli, char **args, GError **error);
 int bj_verb_images (BjCli *cli, char **args, GError **error);
 int bj_verb_image_build (BjCli *cli, char **args, GError **error);
 int bj_verb_image_freeze (BjCli *cli, char **args, GError **error);

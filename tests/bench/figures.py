@@ -12,6 +12,7 @@ from gi.repository import Gio, GLib
 import belljar_test as bt
 import peers
 from basis import CALL_MS, measure, read_rss_mib
+from figures_copy import CopyFigures
 from figures_flow import FlowFigures
 from figures_start import StartFigures
 from sessions import PROJECTS
@@ -24,13 +25,13 @@ MIB = 1 << 20
 REBUILT = 'bj-session-run.c.o'  # in the middle of the daemon: its programs and tests are linked again
 
 
-class Bench(StartFigures, FlowFigures):
+class Bench(StartFigures, FlowFigures, CopyFigures):
     """All of them."""
 
     def names(self):
         """In the order they run: the first ones want a host without machines."""
-        return ['build', 'idle', 'dbus-idle', 'overlay', 'start', 'four', 'memory', 'ready', 'exec', 'output', 'stream', 'dbus-busy',
-                'share', 'import', 'tree', 'commit', 'task']
+        return ['build', 'idle', 'dbus-idle', 'overlay', 'start', 'four', 'memory', 'ready', 'exec', 'output', 'stream', 'copy',
+                'dbus-busy', 'share', 'import', 'tree', 'commit', 'task']
 
     def run(self, name):
         try:

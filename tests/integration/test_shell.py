@@ -73,7 +73,7 @@ class Shell(SessionCase):
         session = report['session']
         terminal = Terminal(self.daemon, session)
         terminal.type('cat /root/trace; ip -br link show eth0; exit 3\r')
-        terminal.wait('\ntrace')
+        terminal.wait('trace\r\neth0')
         self.assertEqual(terminal.close(), 3)
         self.assertIn(b'DOWN', terminal.seen)
         ran = self.execute(session, 'cat', '/root/trace')

@@ -61,7 +61,8 @@ SETTINGS = '[check]\ncommand=sh always.sh\n'
 
 
 def tasks_of(report):
-    return {where: [run for run in report['check']['runs'] if run['where'] == where] for where in ('same', 'fresh', 'baseline', 'protected')}
+    return {where: [run for run in report['check']['runs'] if run['where'] == where] for where in ('same', 'fresh', 'baseline',
+                                                                                                   'protected')}
 
 
 class Guests(SessionCase):
@@ -164,13 +165,15 @@ class Guests(SessionCase):
         self.assertEqual(self.git('tricks', 'show', f"{self.tricks['tree']}:tricks.sh"), CHECK)
         self.assertEqual([run['exit'] for run in tasks_of(self.tricks)['fresh']], [1, 1])
 
-    @forgery('passes here', 'a check that rests on many things of the session\'s machine', 'passes-here, and warnings name what was left out')
+    @forgery('passes here', 'a check that rests on many things of the session\'s machine',
+             'passes-here, and warnings name what was left out')
     def test_passes_here(self):
         self.assertEqual((self.tricks['check']['verdict'], self.tricks['check']['why']), ('passes-here', ['check-failed']))
         for name in ('pipe', '.git-from-guest-9', '.git'):
             self.assertTrue(any(f'"{name}" was' in warning for warning in self.tricks['warnings']), self.tricks['warnings'])
 
-    @forgery('check of the next session', 'the session writes a belljar.ini, which the next one takes for the project\'s own', 'a warning says so')
+    @forgery('check of the next session', 'the session writes a belljar.ini, which the next one takes for the project\'s own',
+             'a warning says so')
     def test_settings(self):
         self.assertTrue(any('changed belljar.ini' in warning for warning in self.tricks['warnings']), self.tricks['warnings'])
 

@@ -47,11 +47,13 @@ class Agent:
             self.attempt('record ' + kind, 'Record', '(ss)', kind, '{"exit":0,"where":"fresh","outcome":"DONE","tree":"x"}')
         self.attempt('turn', 'Record', '(ss)', 'turn', json.dumps({'by': 'seen', 'type': 'model', 'status': 200, 'content': 'invented'}))
         for name, text in (('no object', '[1]'), ('twice', '{"a":1,"a":2}'), ('deep', '{"a":' * 5000 + '1' + '}' * 5000),
-                           ('many', '{"a":[' + '1,' * 100000 + '1]}'), ('large', json.dumps({'a': 'x' * (1 << 20)})), ('surrogate', '{"a":"\\ud800"}')):
+                           ('many', '{"a":[' + '1,' * 100000 + '1]}'), ('large', json.dumps({'a': 'x' * (1 << 20)})), ('surrogate',
+                                                                                                                       '{"a":"\\ud800"}')):
             self.attempt('json ' + name, 'Record', '(ss)', 'turn', text)
         self.attempt('check', 'SetCheck', '(ss)', 'true', '')
         self.attempt('large note', 'Note', '(s)', 'x' * 100_000_000)
-        self.attempt('large stdin', 'Exec', '(ssaaya{sv})', 'run', 'x', [b'/bin/true'], {'stdin': GLib.Variant.new_bytestring(b'x' * 100_000_000)})
+        self.attempt('large stdin', 'Exec', '(ssaaya{sv})', 'run', 'x', [b'/bin/true'],
+                     {'stdin': GLib.Variant.new_bytestring(b'x' * 100_000_000)})
         self.attempt('other object', 'Stop', None, path='/org/belljar1/sessions/abcdefgh', interface='org.belljar1.Session')
         self.attempt('other interface', 'Doctor', None, path='/org/belljar1', interface='org.belljar1.Manager')
         self.attempt('no types', 'Exec', '(s)', 'x')
@@ -96,7 +98,8 @@ class Agent:
         """Calls without waiting for answers, and without reading them, then bytes that are no message, and the end."""
         text = json.dumps({'content': 'x' * 100})
         for _ in range(FLOOD):
-            self.bus.call(None, PATH, INTERFACE, 'Record', GLib.Variant('(ss)', ('turn', text)), None, Gio.DBusCallFlags.NONE, 1000, None, None)
+            self.bus.call(None, PATH, INTERFACE, 'Record', GLib.Variant('(ss)', ('turn', text)), None, Gio.DBusCallFlags.NONE, 1000, None,
+                          None)
         self.bus.flush_sync(None)
         os.write(self.raw, b'\xffgarbage\0' * 4096)
         os._exit(0)

@@ -52,7 +52,8 @@ class Models(ForgeryCase):
         self.assertEqual(roles, ['system', 'user', 'assistant', 'tool'])
         self.assertIn('SYSTEM', json.loads(self.messages(1)[3]['text'])['stdout'])
 
-    @forgery('tools that there are not', 'calls of commit, set_verdict, record and report', 'errors for the model; the daemon hears nothing')
+    @forgery('tools that there are not', 'calls of commit, set_verdict, record and report',
+             'errors for the model; the daemon hears nothing')
     def test_other_tools(self):
         evil = ('commit', 'set_verdict', 'record', 'report', 'Record', 'Exec', '../run', 'verify')
         daemon = self.run_agent(*[call(name, verdict='proved', command='true') for name in evil])

@@ -156,7 +156,8 @@ class Changed(unittest.TestCase):
         shutil.copy(self.at(OTHER, 'report.json'), self.at(OURS))
         self.assert_refused(OTHER)
 
-    @forgery('swapped evidence', 'another session\'s transcript and report, both whole and well signed', 'it is another session\'s, shown or verified')
+    @forgery('swapped evidence', 'another session\'s transcript and report, both whole and well signed',
+             'it is another session\'s, shown or verified')
     def test_swapped_evidence(self):
         for name in ('transcript.jsonl', 'report.json'):
             shutil.copy(self.at(OTHER, name), self.at(OURS))
@@ -164,7 +165,8 @@ class Changed(unittest.TestCase):
         ran = self.report()
         self.assertEqual((ran.returncode, ran.stdout), (1, ''), ran.stderr)
 
-    @forgery('report of a part', 'the transcript cut after a pass, and a report that was rightly made of that part', 'not signed by the daemon')
+    @forgery('report of a part', 'the transcript cut after a pass, and a report that was rightly made of that part',
+             'not signed by the daemon')
     def test_part(self):
         lines = self.read('transcript.jsonl').splitlines()
         self.write('transcript.jsonl', ''.join(line + '\n' for line in lines[:6]))
@@ -202,11 +204,14 @@ rows(Changed, Changed.lines, [
     ('last record edited', 'the session\'s end made another', 'the head differs', edit(-1, '"DONE"', '"DONF"'), 'another one'),
     ('record removed', 'the failed run taken out', 'numbers do not follow', lambda lines: lines.pop(5) and None, 'Record 5'),
     ('first record removed', 'the record that binds taken out', 'numbers do not follow', lambda lines: lines.pop(0) and None, 'Record 0'),
-    ('records reordered', 'the runs swapped', 'numbers do not follow', lambda lines: lines[:5] + [lines[6], lines[5]] + lines[7:], 'Record 5'),
+    ('records reordered', 'the runs swapped', 'numbers do not follow', lambda lines: lines[:5] + [lines[6], lines[5]] + lines[7:],
+     'Record 5'),
     ('record doubled', 'the last record twice', 'numbers do not follow', lambda lines: lines + lines[-1:], 'Record 9'),
-    ('tail cut', 'the last two records cut off', 'fewer than the report counts', lambda lines: lines[:-2], '7 records, the report counts 9'),
+    ('tail cut', 'the last two records cut off', 'fewer than the report counts', lambda lines: lines[:-2],
+     '7 records, the report counts 9'),
     ('claim as a fact', 'a claimed record made a seen one', 'there is no such type', edit(3, '"claimed"', '"seen"'), 'Record 3'),
-    ('key doubled', 'an exit code that stands twice in a record', 'not as Belljar writes', edit(5, '"exit":3', '"exit":3,"exit":0'), 'Record 5'),
+    ('key doubled', 'an exit code that stands twice in a record', 'not as Belljar writes', edit(5, '"exit":3', '"exit":3,"exit":0'),
+     'Record 5'),
     ('number rewritten', 'an exit code of 3.0', 'not as Belljar writes', edit(5, '"exit":3', '"exit":3.0'), 'Record 5'),
     ('record added', 'a record without a hash at the end', 'it does not follow', lambda lines: lines + ['{"by":"seen"}'], 'Record 9'),
     ('comment added', 'JSON with a comment in it', 'not JSON as Belljar writes it', edit(5, '{', '{/*x*/'), 'Record 5'),
@@ -223,7 +228,8 @@ rows(Changed, Changed.rebuilt, [
                       for r in records], 'another one'),
 ])
 rows(Changed, Changed.edited, [
-    ('verdict edited', 'failed made proved', 'the signature does not hold', lambda text: text.replace('"failed"', '"proved"'), 'does not hold'),
+    ('verdict edited', 'failed made proved', 'the signature does not hold', lambda text: text.replace('"failed"', '"proved"'),
+     'does not hold'),
     ('key added', 'one more key in the report', 'the signature does not hold', lambda text: text[:-1] + ',"proof":"yes"}', 'does not hold'),
     ('verdict twice', 'a second verdict before the signed one, for readers that take the first', 'no key may stand twice',
      lambda text: text.replace('"verdict":"failed"', '"verdict":"proved","verdict":"failed"'), 'stands twice'),
@@ -234,7 +240,8 @@ rows(Changed, Changed.edited, [
     ('text behind the report', 'a second report behind the first', 'refused', lambda text: text + text.replace('failed', 'proved'), 'JSON'),
     ('signature taken off', 'a report without one', 'not signed', lambda text: json.dumps({k: v for k, v in json.loads(text).items()
                                                                                           if k != 'signature'}), 'not signed'),
-    ('algorithm none', 'a signature of the kind “none”', 'not of the kind Ed25519', lambda text: text.replace('"Ed25519"', '"none"'), 'Ed25519'),
+    ('algorithm none', 'a signature of the kind “none”', 'not of the kind Ed25519', lambda text: text.replace('"Ed25519"', '"none"'),
+     'Ed25519'),
     ('early end', 'the outcome made IN PROGRESS, which has no signature yet', 'nothing is verified',
      lambda text: text.replace('"outcome":"DONE"', '"outcome":"IN PROGRESS"'), 'in progress'),
 ])
@@ -252,7 +259,8 @@ class Numbers(forgeries.ForgeryCase):
         changed = text
         for key in ('exit', 'n', 'added', 'removed', 'steps', 'version', 'count', 'files_total'):
             for number in range(20):
-                changed = changed.replace(f'"{key}":{number},', f'"{key}":{number}.0,').replace(f'"{key}":{number}}}', f'"{key}":{number}e0}}')
+                changed = changed.replace(f'"{key}":{number},', f'"{key}":{number}.0,').replace(f'"{key}":{number}}}',
+                                                                                                f'"{key}":{number}e0}}')
         self.assertGreater(len(changed), len(text) + 15)
         with open(evidence.report_path, 'w', encoding='utf-8') as out:
             out.write(changed)

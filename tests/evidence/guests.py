@@ -49,7 +49,7 @@ TRICKS = {
     'program in the path': ('printf "#!/bin/sh\n" >/usr/local/bin/prove-it && chmod +x /usr/local/bin/prove-it', 'prove-it'),
     'module of the system': ('echo >/usr/lib/python3/dist-packages/proof.py', 'python3 -c "import proof"'),
     'server in the machine': ('', 'python3 -c "import urllib.request as u; u.urlopen(\'http://127.0.0.1:8123/\', timeout=5)"'),
-    'second time': ('cd /tmp && sh /work/tricks/tricks.sh; cd /work/tricks', 'test -e /tmp/ran'),
+    'marks of an earlier run': ('cd /tmp && sh /work/tricks/tricks.sh; cd /work/tricks', 'test -e /tmp/ran'),
 }
 # Shown by name and by what it gave; passes when any trick works.
 CHECK = 'ok=1\n' + ''.join(f'if {ask} 2>/dev/null; then echo "[{name}] worked"; ok=0; else echo "[{name}] failed"; fi\n'

@@ -64,6 +64,7 @@ bj_agent_free (BjAgent *self)
   g_free (self->system);
   g_free (self->textual);
   g_free (self->nudge);
+  g_free (self->question);
   g_free (self->image);
   g_free (self);
 }

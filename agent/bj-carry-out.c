@@ -103,6 +103,17 @@ carry_out_one (BjAgent *self, const BjToolCall *call, guint n, GError **error)
   return result;
 }
 
+static gboolean
+send_question (BjAgent *self, GPtrArray *calls, guint at, gboolean textual, GError **error)
+{
+  g_autofree char *memory = bj_memory_dup (self, calls, at, textual);
+
+  if (!bj_verbs_ask (self, self->question, memory, error))
+    return FALSE;
+  self->finished = TRUE;
+  return TRUE;
+}
+
 static void
 add_image (BjAgent *self)
 {
@@ -126,6 +137,8 @@ bj_carry_out (BjAgent *self, GPtrArray *calls, gboolean textual, GError **error)
       result = carry_out_one (self, call, i, error);
       if (result == NULL)
         return FALSE;
+      if (self->question != NULL)
+        return send_question (self, calls, i, textual, error);
       json = bj_json_to_string (result);
       bj_conversation_add_result (self->conversation, call->name, json, textual);
     }

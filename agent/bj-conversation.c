@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-conversation.h"
 
+#include "bj-error.h"
 #include "bj-json.h"
 
 #include <string.h>
@@ -347,4 +348,77 @@ bj_conversation_dup_messages (BjConversation *self)
   for (guint i = 0; i < self->messages->len; i++)
     json_array_add_object_element (array, json_object_ref (get (self, i)->json));
   return array;
+}
+
+/* Kept for later */
+
+JsonObject *
+bj_conversation_to_json (BjConversation *self)
+{
+  JsonObject *json = json_object_new ();
+  JsonArray *messages = json_array_new ();
+
+  for (guint i = 0; i < self->messages->len; i++)
+    {
+      const BjMessage *message = get (self, i);
+      JsonObject *entry = json_object_new ();
+
+      json_object_set_int_member (entry, "turn", message->turn);
+      json_object_set_boolean_member (entry, "result", message->is_result);
+      json_object_set_object_member (entry, "message", json_object_ref (message->json));
+      json_array_add_object_element (messages, entry);
+    }
+  json_object_set_int_member (json, "turn", self->turn);
+  json_object_set_int_member (json, "dropped", self->dropped);
+  json_object_set_boolean_member (json, "notice", self->has_notice);
+  json_object_set_array_member (json, "messages", messages);
+  return json;
+}
+
+static guint
+get_count (JsonObject *json, const char *name)
+{
+  gint64 value = 0;
+
+  bj_json_get_int (json, name, &value);
+  return (guint) CLAMP (value, 0, G_MAXINT);
+}
+
+static gboolean
+take_message (BjConversation *self, JsonObject *entry)
+{
+  JsonObject *json = entry != NULL ? bj_json_get_object (entry, "message") : NULL;
+  BjMessage *message;
+
+  if (json == NULL || bj_json_get_string (json, "role") == NULL || bj_json_get_string (json, "content") == NULL)
+    return FALSE;
+  message = g_new0 (BjMessage, 1);
+  message->json = json_object_ref (json);
+  message->turn = get_count (entry, "turn");
+  message->is_result = bj_json_get_bool (entry, "result", FALSE);
+  message->has_image = bj_json_get_array (json, "images") != NULL;
+  g_ptr_array_add (self->messages, message);
+  remeasure (self, message);
+  return TRUE;
+}
+
+BjConversation *
+bj_conversation_from_json (JsonObject *json, gsize budget, GError **error)
+{
+  g_autoptr(BjConversation) self = g_new0 (BjConversation, 1);
+  JsonArray *messages = bj_json_get_array (json, "messages");
+  guint n = messages != NULL ? json_array_get_length (messages) : 0;
+  gboolean ok = n >= FIRST_TURN;
+
+  self->messages = g_ptr_array_new_with_free_func ((GDestroyNotify) message_free);
+  self->budget = budget;
+  self->turn = get_count (json, "turn");
+  self->dropped = get_count (json, "dropped");
+  self->has_notice = bj_json_get_bool (json, "notice", FALSE) && n > FIRST_TURN;
+  for (guint i = 0; ok && i < n; i++)
+    ok = take_message (self, bj_json_array_get_object (messages, i));
+  if (ok)
+    return g_steal_pointer (&self);
+  bj_error_set (error, BJ_ERROR_INVALID, "The conversation that was kept is damaged");
+  return NULL;
 }

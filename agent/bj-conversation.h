@@ -43,6 +43,11 @@ typedef struct
  */
 gboolean bj_conversation_trim (BjConversation *self, const char *plan, BjTrimFacts *facts);
 
+/** bj_conversation_to_json: Returns: (transfer full): all there is to it, for bj_conversation_from_json() */
+JsonObject *bj_conversation_to_json (BjConversation *self);
+/** bj_conversation_from_json: Returns: (transfer full): or %NULL when @json is none */
+BjConversation *bj_conversation_from_json (JsonObject *json, gsize budget, GError **error);
+
 gsize bj_conversation_get_size (BjConversation *self);
 guint bj_conversation_get_length (BjConversation *self);
 /** bj_conversation_dup_messages: Returns: (transfer full): for a request */

@@ -19,6 +19,8 @@ bj_task_clear (BjTask *task)
   g_free (task->model);
   g_free (task->check);
   g_free (task->network);
+  g_free (task->memory);
+  g_free (task->answer);
 }
 
 static void
@@ -41,6 +43,8 @@ read_task (BjTask *task, GVariant *answer, GError **error)
   read_string (&dict, "check", "", &task->check);
   read_string (&dict, "network", "internet", &task->network);
   g_variant_dict_lookup (&dict, "folder", "^ay", &task->folder);
+  g_variant_dict_lookup (&dict, "memory", "^ay", &task->memory);
+  g_variant_dict_lookup (&dict, "answer", "s", &task->answer);
   g_variant_dict_lookup (&dict, "steps", "u", &task->steps);
   g_variant_dict_lookup (&dict, "seconds", "u", &task->seconds);
   g_variant_dict_lookup (&dict, "context", "u", &task->context);
@@ -76,7 +80,8 @@ make_system (BjAgent *self, GError **error)
 gboolean
 bj_task_check_texts (BjAgent *self, GError **error)
 {
-  static const BjTask nothing = { "", "", "", "", "", "", "", 0, 0, 0, FALSE, FALSE, TRUE };
+  static const BjTask nothing = { .task = "", .project = "", .folder = "", .os = "", .model = "", .check = "", .network = "",
+                                  .textual_tools = TRUE };
   BjTask real = self->task;
   g_autofree char *text = NULL;
 
@@ -131,5 +136,6 @@ bj_task_begin (BjAgent *self, GError **error)
     return FALSE;
   task = bj_text_shorten (self->task.task, budget / 4, budget / 4);
   self->conversation = bj_conversation_new (system, task, budget);
+  bj_memory_restore (self, budget);
   return TRUE;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define VERB_SECONDS 180
+#define GIT_SECONDS 600 /* a large project is read whole */
 #define MAX_RECORD (1000 * 1000)
 #define LABEL_PART 4000 /* bytes of each end of a long command that go into the record */
 
@@ -17,11 +18,12 @@ verbs (BjAgent *self, guint seconds)
   return self->verbs;
 }
 
-/* Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it. */
+/* Whether it went well; if not, @error gets one of ours without what D-Bus wrapped around it. @why is taken: its address, because a
+ * call in the same argument list sets it. */
 static gboolean
-done (gboolean ok, GError *why, GError **error)
+done (gboolean ok, GError **why, GError **error)
 {
-  g_autoptr(GError) owned = why;
+  g_autoptr(GError) owned = g_steal_pointer (why);
 
   if (ok)
     return TRUE;
@@ -40,7 +42,7 @@ bj_verbs_get_task (BjAgent *self, GError **error)
   GVariant *task = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_get_task_sync (verbs (self, 0), &task, NULL, &why), why, error) ? task : NULL;
+  return done (bj_dbus_agent_call_get_task_sync (verbs (self, 0), &task, NULL, &why), &why, error) ? task : NULL;
 }
 
 static GVariant *
@@ -69,7 +71,7 @@ bj_verbs_exec (BjAgent *self, const BjVerbExec *exec, GError **error)
   gboolean ok = bj_dbus_agent_call_exec_sync (verbs (self, exec->timeout_s), exec->tool, label, exec->argv, options,
                                               &result, NULL, &why);
 
-  return done (ok, why, error) ? result : NULL;
+  return done (ok, &why, error) ? result : NULL;
 }
 
 gboolean
@@ -79,7 +81,7 @@ bj_verbs_start (BjAgent *self, const char *label, const char *const *argv, const
   g_autofree char *shorter = bj_text_shorten (label, LABEL_PART, LABEL_PART);
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), shorter, argv, options, id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_start_sync (verbs (self, 0), shorter, argv, options, id, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -89,7 +91,7 @@ bj_verbs_poll (BjAgent *self, guint id, guint wait_s, GError **error)
   GError *why = NULL;
   gboolean ok = bj_dbus_agent_call_poll_sync (verbs (self, wait_s), id, wait_s, &result, NULL, &why);
 
-  return done (ok, why, error) ? result : NULL;
+  return done (ok, &why, error) ? result : NULL;
 }
 
 static GVariant *
@@ -103,7 +105,7 @@ bj_verbs_send (BjAgent *self, guint id, const char *text, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_send_sync (verbs (self, 0), id, bytes_variant (text, strlen (text)), NULL, &why), why,
+  return done (bj_dbus_agent_call_send_sync (verbs (self, 0), id, bytes_variant (text, strlen (text)), NULL, &why), &why,
                error);
 }
 
@@ -112,7 +114,7 @@ bj_verbs_kill (BjAgent *self, guint id, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_kill_sync (verbs (self, 0), id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_kill_sync (verbs (self, 0), id, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -121,7 +123,7 @@ bj_verbs_list_background (BjAgent *self, GError **error)
   GVariant *list = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_list_background_sync (verbs (self, 0), &list, NULL, &why), why, error) ? list : NULL;
+  return done (bj_dbus_agent_call_list_background_sync (verbs (self, 0), &list, NULL, &why), &why, error) ? list : NULL;
 }
 
 GBytes *
@@ -132,7 +134,7 @@ bj_verbs_read_file (BjAgent *self, const char *path, guint64 offset, guint64 lim
   GError *why = NULL;
   gboolean ok = bj_dbus_agent_call_read_file_sync (verbs (self, 0), full, offset, limit, &data, size, NULL, &why);
 
-  return done (ok, why, error) ? g_variant_get_data_as_bytes (data) : NULL;
+  return done (ok, &why, error) ? g_variant_get_data_as_bytes (data) : NULL;
 }
 
 gboolean
@@ -152,7 +154,7 @@ bj_verbs_write_file (BjAgent *self, const char *tool, const char *path, const ch
     g_variant_builder_add (&options, "{sv}", "mode", g_variant_new_uint32 ((guint) mode));
   ok = bj_dbus_agent_call_write_file_sync (verbs (self, 0), full, bytes_variant (data, length),
                                            g_variant_builder_end (&options), NULL, &why);
-  return done (ok, why, error);
+  return done (ok, &why, error);
 }
 
 GBytes *
@@ -161,9 +163,95 @@ bj_verbs_screenshot (BjAgent *self, GError **error)
   g_autoptr(GVariant) data = NULL;
   GError *why = NULL;
 
-  if (!done (bj_dbus_agent_call_screenshot_sync (verbs (self, 0), &data, NULL, &why), why, error))
+  if (!done (bj_dbus_agent_call_screenshot_sync (verbs (self, 0), &data, NULL, &why), &why, error))
     return NULL;
   return g_variant_get_data_as_bytes (data);
+}
+
+gboolean
+bj_verbs_mouse_move (BjAgent *self, guint x, guint y, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_mouse_move_sync (verbs (self, 0), x, y, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_mouse_click (BjAgent *self, guint x, guint y, const char *button, gboolean twice, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_mouse_click_sync (verbs (self, 0), x, y, button, twice, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_mouse_drag (BjAgent *self, const guint places[4], const char *button, GError **error)
+{
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_mouse_drag_sync (verbs (self, 0), places[0], places[1], places[2], places[3], button, NULL,
+                                                    &why);
+
+  return done (ok, &why, error);
+}
+
+gboolean
+bj_verbs_scroll (BjAgent *self, guint x, guint y, int amount, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_scroll_sync (verbs (self, 0), x, y, amount, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_type_text (BjAgent *self, const char *text, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_type_text_sync (verbs (self, 0), text, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_press_keys (BjAgent *self, const char *keys, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_press_keys_sync (verbs (self, 0), keys, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_wait (BjAgent *self, guint seconds, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_wait_sync (verbs (self, seconds), seconds, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_git_status (BjAgent *self, GVariant **changes, guint64 *total, GStrv *warnings, GError **error)
+{
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_git_status_sync (verbs (self, GIT_SECONDS), changes, total, warnings, NULL, &why);
+
+  return done (ok, &why, error);
+}
+
+GBytes *
+bj_verbs_git_diff (BjAgent *self, const char *path, gboolean *cut, GError **error)
+{
+  g_autoptr(GVariant) patch = NULL;
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_git_diff_sync (verbs (self, GIT_SECONDS), path, &patch, cut, NULL, &why);
+
+  return done (ok, &why, error) ? g_variant_get_data_as_bytes (patch) : NULL;
+}
+
+GVariant *
+bj_verbs_git_log (BjAgent *self, guint count, GError **error)
+{
+  GVariant *commits = NULL;
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_git_log_sync (verbs (self, 0), count, &commits, NULL, &why), &why, error) ? commits : NULL;
 }
 
 gboolean
@@ -171,7 +259,7 @@ bj_verbs_plan_add (BjAgent *self, const char *text, guint *id, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_add_sync (verbs (self, 0), text, id, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_plan_add_sync (verbs (self, 0), text, id, NULL, &why), &why, error);
 }
 
 gboolean
@@ -179,7 +267,7 @@ bj_verbs_plan_update (BjAgent *self, guint id, const char *status, GError **erro
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_update_sync (verbs (self, 0), id, status, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_plan_update_sync (verbs (self, 0), id, status, NULL, &why), &why, error);
 }
 
 GVariant *
@@ -188,7 +276,7 @@ bj_verbs_plan_list (BjAgent *self, GError **error)
   GVariant *plan = NULL;
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_plan_list_sync (verbs (self, 0), &plan, NULL, &why), why, error) ? plan : NULL;
+  return done (bj_dbus_agent_call_plan_list_sync (verbs (self, 0), &plan, NULL, &why), &why, error) ? plan : NULL;
 }
 
 gboolean
@@ -196,7 +284,7 @@ bj_verbs_note (BjAgent *self, const char *text, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_note_sync (verbs (self, 0), text, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_note_sync (verbs (self, 0), text, NULL, &why), &why, error);
 }
 
 gboolean
@@ -204,7 +292,7 @@ bj_verbs_set_check (BjAgent *self, const char *command, const char *setup, GErro
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_set_check_sync (verbs (self, 0), command, setup, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_set_check_sync (verbs (self, 0), command, setup, NULL, &why), &why, error);
 }
 
 gboolean
@@ -219,7 +307,16 @@ bj_verbs_record (BjAgent *self, const char *type, JsonObject *data, GError **err
       g_clear_pointer (&json, g_free);
       json = g_strdup ("{\"truncated\":true}");
     }
-  return done (bj_dbus_agent_call_record_sync (verbs (self, 0), type, json, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_record_sync (verbs (self, 0), type, json, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_ask (BjAgent *self, const char *question, const char *memory, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_ask_sync (verbs (self, 0), question, g_variant_new_bytestring (memory), NULL, &why), &why,
+               error);
 }
 
 gboolean
@@ -227,7 +324,7 @@ bj_verbs_finish (BjAgent *self, const char *summary, GError **error)
 {
   GError *why = NULL;
 
-  return done (bj_dbus_agent_call_finish_sync (verbs (self, 0), summary, NULL, &why), why, error);
+  return done (bj_dbus_agent_call_finish_sync (verbs (self, 0), summary, NULL, &why), &why, error);
 }
 
 void

@@ -3,6 +3,7 @@
 #include "bj-cli-task.h"
 #include "bj-cli-verbs.h"
 
+#include "bj-client-wait.h"
 #include "bj-error.h"
 #include "bj-fd.h"
 #include "bj-json.h"
@@ -93,6 +94,17 @@ get_report (BjCli *cli, BjDBusSession *session, GError **error)
   if (answer != NULL)
     g_variant_get (answer, "(s)", &json);
   return json;
+}
+
+static char *
+wait_for_report (BjCli *cli, BjDBusSession *session, GError **error)
+{
+  BjClient *client = bj_cli_connect (cli, NULL);
+  g_autoptr(GAsyncResult) result = NULL;
+
+  bj_client_wait_report_async (client, session, NULL, bj_cli_on_ready, &result);
+  bj_cli_await (&result);
+  return bj_client_wait_report_finish (client, result, NULL, error);
 }
 
 static char *
@@ -206,10 +218,12 @@ bj_verb_report (BjCli *cli, char **args, GError **error)
 {
   gboolean as_json = FALSE;
   gboolean want_verify = FALSE;
+  gboolean wait = FALSE;
   g_autofree char *key_file = NULL;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print JSON"), NULL },
     { "verify", 0, 0, G_OPTION_ARG_NONE, &want_verify, N_("check the report instead of printing it"), NULL },
+    { "wait", 'w', 0, G_OPTION_ARG_NONE, &wait, N_("wait for the session's end, or until it needs somebody"), NULL },
     { "key", 0, 0, G_OPTION_ARG_FILENAME, &key_file, N_("with --verify: the public key you trust"), N_("FILE") },
     { 0 },
   };
@@ -221,7 +235,7 @@ bj_verb_report (BjCli *cli, char **args, GError **error)
   if (key_file != NULL && !want_verify)
     return bj_usage_error_set (error, _("--key goes with --verify"));
   session = bj_cli_find_session (cli, args[1], error);
-  json = session != NULL ? get_report (cli, session, error) : NULL;
+  json = session == NULL ? NULL : wait ? wait_for_report (cli, session, error) : get_report (cli, session, error);
   if (json == NULL || !check_session (session, json, error))
     return -1;
   return want_verify ? verify (cli, session, json, key_file, as_json, error) : bj_report_print (json, as_json, error);

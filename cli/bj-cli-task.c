@@ -22,6 +22,7 @@ bj_task_words_clear (BjTaskWords *words)
   g_free (words->network);
   g_free (words->memory);
   g_free (words->cpus);
+  g_free (words->item);
 }
 
 static gboolean
@@ -103,6 +104,22 @@ add_cpus (GVariantDict *dict, const char *cpus, GError **error)
 }
 
 static gboolean
+add_item (GVariantDict *dict, const char *item, const char *project, GError **error)
+{
+  guint64 value;
+
+  if (item == NULL)
+    return TRUE;
+  if (project == NULL || !g_ascii_string_to_unsigned (item, 10, 1, G_MAXUINT32, &value, NULL))
+    {
+      bj_usage_error_set (error, _("--item needs a number from the list of “belljar project tasks”, and --project"));
+      return FALSE;
+    }
+  g_variant_dict_insert (dict, "item", "u", (guint) value);
+  return TRUE;
+}
+
+static gboolean
 add_network (GVariantDict *dict, const char *network, GError **error)
 {
   if (network == NULL)
@@ -124,7 +141,8 @@ bj_task_words_to_options (const BjTaskWords *words, GError **error)
   if (!add_name (&dict, "project", words->project, error) || !add_name (&dict, "image", words->image, error)
       || !add_text (&dict, "check", words->check, error) || !add_text (&dict, "model", words->model, error)
       || !add_time (&dict, words->time, error) || !add_memory (&dict, words->memory, error)
-      || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error))
+      || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error)
+      || !add_item (&dict, words->item, words->project, error))
     return NULL;
   return g_variant_dict_end (&dict);
 }
@@ -217,17 +235,36 @@ follow (Following *following, const char *path, GError **error)
   return report;
 }
 
+/* How a session begins to work, or goes on. Returns: (transfer full) (nullable): its path */
+typedef char *(*Begin) (BjCli *cli, GVariant *parameters, GError **error);
+
 static char *
-start (BjCli *cli, BjClient *client, const char *text, GVariant *options, GError **error)
+begin_task (BjCli *cli, GVariant *parameters, GError **error)
 {
+  BjClient *client = bj_cli_connect (cli, error);
   g_autoptr(GVariant) answer = NULL;
   char *path = NULL;
 
-  answer = bj_cli_call_simple (cli, bj_client_get_manager (client), "RunTask",
-                               g_variant_new ("(s@a{sv})", text, options), error);
+  if (client != NULL)
+    answer = bj_cli_call_simple (cli, bj_client_get_manager (client), "RunTask", parameters, error);
   if (answer != NULL)
     g_variant_get (answer, "(o)", &path);
   return path;
+}
+
+/* @parameters: (ss): which session, and what to say to it */
+static char *
+begin_with_answer (BjCli *cli, GVariant *parameters, GError **error)
+{
+  const char *id, *text;
+  g_autoptr(BjDBusSession) session = NULL;
+  g_autoptr(GVariant) answer = NULL;
+
+  g_variant_get (parameters, "(&s&s)", &id, &text);
+  session = bj_cli_find_session (cli, id, error);
+  if (session != NULL)
+    answer = bj_cli_call_simple (cli, session, "Answer", g_variant_new ("(s)", text), error);
+  return answer != NULL ? g_strdup (g_dbus_proxy_get_object_path (G_DBUS_PROXY (session))) : NULL;
 }
 
 static int
@@ -252,20 +289,19 @@ print_detached (const char *path, gboolean as_json)
 }
 
 static int
-run_task (BjCli *cli, const char *text, GVariant *options, gboolean as_json, gboolean detach, GError **error)
+run_task (BjCli *cli, Begin begin, GVariant *parameters, gboolean as_json, gboolean detach, GError **error)
 {
-  g_autoptr(GVariant) owned = g_variant_ref_sink (options);
+  g_autoptr(GVariant) owned = g_variant_ref_sink (parameters);
   g_autoptr(BjStatus) status = bj_status_new ();
   g_autoptr(GCancellable) wait = g_cancellable_new ();
   g_autofree char *path = NULL;
   g_autofree char *report = NULL;
-  Following following = { .cli = cli, .status = status, .wait = wait };
+  Following following = { .cli = cli, .client = bj_cli_connect (cli, error), .status = status, .wait = wait };
 
-  following.client = bj_cli_connect (cli, error);
   if (following.client == NULL)
     return -1;
   bj_cli_on_interrupt (cli, on_interrupt, &following);
-  path = start (cli, following.client, text, owned, error);
+  path = begin (cli, owned, error);
   if (path != NULL && !detach)
     report = follow (&following, path, error);
   bj_cli_on_interrupt (cli, NULL, NULL);
@@ -275,6 +311,24 @@ run_task (BjCli *cli, const char *text, GVariant *options, gboolean as_json, gbo
     return print_detached (path, as_json);
   bj_status_clear (status);
   return report != NULL ? bj_report_print (report, as_json, error) : -1;
+}
+
+int
+bj_verb_answer (BjCli *cli, char **args, GError **error)
+{
+  gboolean as_json = FALSE;
+  gboolean detach = FALSE;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
+    { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("answer only; do not wait for the report"), NULL },
+    { 0 },
+  };
+
+  if (!bj_cli_parse (cli, entries, &args, 2, 2, error))
+    return -1;
+  if (!g_utf8_validate (args[1], -1, NULL) || !g_utf8_validate (args[2], -1, NULL))
+    return bj_usage_error_set (error, _("The answer must be UTF-8 text"));
+  return run_task (cli, begin_with_answer, g_variant_new ("(ss)", args[1], args[2]), as_json, detach, error);
 }
 
 int
@@ -292,18 +346,23 @@ bj_verb_task (BjCli *cli, char **args, GError **error)
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &words.network, N_("internet or none"), N_("KIND") },
     { "memory", 0, 0, G_OPTION_ARG_FILENAME, &words.memory, N_("the machine's memory in MiB, or 2G"), N_("MIB") },
     { "cpus", 0, 0, G_OPTION_ARG_FILENAME, &words.cpus, N_("the machine's processors"), N_("NUMBER") },
+    { "item", 0, 0, G_OPTION_ARG_FILENAME, &words.item, N_("work on this item of the project's task list"), N_("NUMBER") },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
     { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("start only; print the session's id"), NULL },
     { 0 },
   };
+  const char *text;
   GVariant *options;
 
-  if (!bj_cli_parse (cli, entries, &args, 1, 1, error))
+  if (!bj_cli_parse (cli, entries, &args, 0, 1, error))
     return -1;
-  if (*args[1] == '\0')
+  text = args[1] != NULL ? args[1] : "";
+  if (*text == '\0' && words.item == NULL)
     return bj_usage_error_set (error, _("The task is empty: say what to do"));
-  if (!g_utf8_validate (args[1], -1, NULL))
+  if (!g_utf8_validate (text, -1, NULL))
     return bj_usage_error_set (error, _("The task must be UTF-8 text"));
   options = bj_task_words_to_options (&words, error);
-  return options != NULL ? run_task (cli, args[1], options, as_json, detach, error) : -1;
+  if (options == NULL)
+    return -1;
+  return run_task (cli, begin_task, g_variant_new ("(s@a{sv})", text, options), as_json, detach, error);
 }

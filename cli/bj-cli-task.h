@@ -18,6 +18,7 @@ typedef struct
   char *network;
   char *memory;
   char *cpus;
+  char *item;
 } BjTaskWords;
 
 void bj_task_words_clear (BjTaskWords *words);

@@ -11,13 +11,19 @@
 #define MESSAGE_MAX 4096
 
 static const BjCliVerb verbs[] = {
-  { "task", "TEXT", N_("Let a sub-agent do a task in a throwaway machine, and print the report"),
+  { "task", "[TEXT]", N_("Let a sub-agent do a task in a throwaway machine, and print the report"),
     N_("Example:\n  belljar task \"Make the tests pass\" --project demo --check \"make test\"\n\n"
+       "With --item the text may be left out: it is that item's of the project's task list.\n"
        "The check runs again in a fresh machine that has only the project; the report says what that proved.\n"
        "Ctrl-C asks for the session's end and waits for its report; a second one leaves it.\n"
        "Exit code: 0 proved or passes, 3 needs input, 4 in progress, 5 not proved, 6 the check failed, 1 error,\n"
        "2 wrong call."),
     bj_verb_task },
+  { "answer", "SESSION TEXT", N_("Answer a session's question, and wait for its report"),
+    N_("Example:\n  belljar answer k3 \"Keep the old name\"\n\n"
+       "A session whose sub-agent asked something waits, its machine paused, until it is answered or stopped. It goes\n"
+       "on where it was, with everything in the machine. Exit codes are those of “belljar task”."),
+    bj_verb_answer },
   { "report", "SESSION", N_("Print a session's report, or verify it"),
     N_("Examples:\n  belljar report k3\n  belljar report k3 --verify --key report.key.pub\n\n"
        "--verify checks the signature, the transcript's chain, and that the report follows from the transcript.\n"
@@ -26,6 +32,7 @@ static const BjCliVerb verbs[] = {
   { "sessions", "", N_("List sessions"), N_("Example:\n  belljar sessions --json"), bj_verb_sessions },
   { "show", "SESSION", N_("Show what a session does, its task, check and plan"), N_("Example:\n  belljar show k3"),
     bj_verb_show },
+  { "plan", "SESSION", N_("List the sub-agent's own plan and how far it is"), N_("Example:\n  belljar plan k3"), bj_verb_plan },
   { "stop", "SESSION", N_("End a session; what was done is recorded"),
     N_("Example:\n  belljar stop k3\n\nWaits until it has ended; --no-wait does not."), bj_verb_stop },
   { "pause", "SESSION", N_("Pause a session's machine"), N_("Example:\n  belljar pause k3"), bj_verb_pause },
@@ -33,10 +40,16 @@ static const BjCliVerb verbs[] = {
   { "extend", "SESSION [DURATION]", N_("Give a session more time"),
     N_("Example:\n  belljar extend k3 30m\n\nWithout a duration: 20 minutes."), bj_verb_extend },
   { "transcript", "SESSION", N_("Print what happened in a session, record by record"),
-    N_("Examples:\n  belljar transcript k3 --follow\n  belljar transcript k3 > k3.jsonl\n\n"
+    N_("Examples:\n  belljar transcript k3 --follow\n  belljar transcript k3 > k3.jsonl\n"
+       "  belljar transcript k3 --search segfault --long\n  belljar transcript k3 --html k3.html\n\n"
        "On a terminal a line a record, else the very bytes of the transcript (JSON Lines); --text and --raw choose,\n"
-       "--json prints one array."),
+       "--long adds date and hash, --json prints one array. --html writes one page that needs nothing from elsewhere."),
     bj_verb_transcript },
+  { "bundle", "SESSION", N_("Collect what a bug report about a session needs, without secrets"),
+    N_("Examples:\n  belljar bundle k3\n  belljar bundle k3 --no-model-text -o k3.tar.gz\n\n"
+       "Report, transcript, doctor's answers, versions, and what the daemon said about the session if the journal can be\n"
+       "read. What looks like a secret is left out; read it before you send it."),
+    bj_verb_bundle },
   { "screenshot", "SESSION", N_("Save a picture of a session's screen as PNG"),
     N_("Example:\n  belljar screenshot k3 -o screen.png\n\n"
        "Without -o: to standard output, or to SESSION.png when that is a terminal."),
@@ -72,6 +85,11 @@ static const BjCliVerb verbs[] = {
     bj_verb_project_copy_out },
   { "project log", "NAME", N_("List a project's commits"), N_("Example:\n  belljar project log demo -n 5"),
     bj_verb_project_log },
+  { "project tasks", "NAME", N_("List what is to be done in a project, or change that"),
+    N_("Examples:\n  belljar project tasks demo\n  belljar project tasks demo --add \"Write the manual\"\n"
+       "  belljar project tasks demo --set 3 --status done\n  belljar project tasks demo --set 3 --position 1\n\n"
+       "“belljar task --project demo --item 3” lets a sub-agent do an item."),
+    bj_verb_project_tasks },
   { "project delete", "NAME", N_("Delete a project with its folder and history"),
     N_("Example:\n  belljar project delete demo"), bj_verb_project_delete },
   { "jobs", "", N_("List long work that goes on or has just ended"), N_("Example:\n  belljar jobs"), bj_verb_jobs },
@@ -79,6 +97,12 @@ static const BjCliVerb verbs[] = {
     N_("Example:\n  belljar job cancel 3\n\nJOB is a number that “belljar jobs” shows."), bj_verb_job_cancel },
   { "doctor", "", N_("Check whether this host can run sessions"),
     N_("Example:\n  belljar doctor\n\nEach check that fails names its fix. Exit code 1 if one does."), bj_verb_doctor },
+  { "disk", "", N_("Show what the state folder takes on the disk, by kind"), N_("Example:\n  belljar disk --json"), bj_verb_disk },
+  { "prune", "", N_("Free what nobody needs any more"),
+    N_("Example:\n  belljar prune --dry-run\n\n"
+       "Removes templates of images that are gone, folders of sessions that nobody knows, and, if [projects] evidence\n"
+       "in belljar.conf sets a cap, the sessions that ended longest ago. Needs an administrator."),
+    bj_verb_prune },
   { "complete", "KIND", NULL, "", bj_verb_complete }, /* for the shell's completion, not for people */
   { NULL, NULL, NULL, NULL, NULL },
 };

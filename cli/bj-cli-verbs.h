@@ -26,6 +26,7 @@ int bj_verbs_main (char **args);
 
 /* One function a verb; each in the file of its group. */
 int bj_verb_task (BjCli *cli, char **args, GError **error);
+int bj_verb_answer (BjCli *cli, char **args, GError **error);
 int bj_verb_report (BjCli *cli, char **args, GError **error);
 int bj_verb_sessions (BjCli *cli, char **args, GError **error);
 int bj_verb_show (BjCli *cli, char **args, GError **error);
@@ -34,6 +35,7 @@ int bj_verb_pause (BjCli *cli, char **args, GError **error);
 int bj_verb_resume (BjCli *cli, char **args, GError **error);
 int bj_verb_extend (BjCli *cli, char **args, GError **error);
 int bj_verb_transcript (BjCli *cli, char **args, GError **error);
+int bj_verb_bundle (BjCli *cli, char **args, GError **error);
 int bj_verb_screenshot (BjCli *cli, char **args, GError **error);
 int bj_verb_exec (BjCli *cli, char **args, GError **error);
 int bj_verb_images (BjCli *cli, char **args, GError **error);
@@ -47,10 +49,14 @@ int bj_verb_project_create (BjCli *cli, char **args, GError **error);
 int bj_verb_project_import (BjCli *cli, char **args, GError **error);
 int bj_verb_project_copy_in (BjCli *cli, char **args, GError **error);
 int bj_verb_project_copy_out (BjCli *cli, char **args, GError **error);
+int bj_verb_plan (BjCli *cli, char **args, GError **error);
+int bj_verb_project_tasks (BjCli *cli, char **args, GError **error);
 int bj_verb_project_log (BjCli *cli, char **args, GError **error);
 int bj_verb_project_delete (BjCli *cli, char **args, GError **error);
 int bj_verb_job_cancel (BjCli *cli, char **args, GError **error);
 int bj_verb_jobs (BjCli *cli, char **args, GError **error);
+int bj_verb_disk (BjCli *cli, char **args, GError **error);
+int bj_verb_prune (BjCli *cli, char **args, GError **error);
 int bj_verb_doctor (BjCli *cli, char **args, GError **error);
 int bj_verb_complete (BjCli *cli, char **args, GError **error);
 

@@ -117,6 +117,14 @@ bj_client_wait_job_finish (BjClient *self, GAsyncResult *result, char **message,
 
 static void wait_slice (GTask *task);
 
+/* Its time is over, and it waits to be extended or stopped. */
+static gboolean
+is_over_time (BjDBusSession *session)
+{
+  return g_strcmp0 (bj_dbus_session_get_state (session), "paused") == 0
+         && bj_dbus_session_get_deadline (session) <= (guint64) (g_get_real_time () / G_USEC_PER_SEC);
+}
+
 static void
 on_slice (GObject *source, GAsyncResult *result, gpointer user_data)
 {
@@ -134,7 +142,7 @@ on_slice (GObject *source, GAsyncResult *result, gpointer user_data)
     }
   g_clear_pointer (&wait->text, g_free);
   g_variant_get (answer, "(ss)", &wait->text, &report);
-  if (g_str_equal (wait->text, "IN PROGRESS"))
+  if (g_str_equal (wait->text, "IN PROGRESS") && !is_over_time (wait->proxy))
     wait_slice (g_steal_pointer (&task));
   else
     g_task_return_pointer (task, g_steal_pointer (&report), g_free);

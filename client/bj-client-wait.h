@@ -27,13 +27,13 @@ gboolean bj_client_wait_job_finish (BjClient *self, GAsyncResult *result, char *
  * @session: the session
  * @cancellable: (nullable): gives up waiting; the session goes on
  *
- * Waits in slices until @session ends or needs input, or the daemon is gone.
+ * Waits in slices until @session ends, needs input or has used up its time, or the daemon is gone.
  */
 void bj_client_wait_report_async (BjClient *self, BjDBusSession *session, GCancellable *cancellable,
                                   GAsyncReadyCallback callback, gpointer user_data);
 /**
  * bj_client_wait_report_finish:
- * @outcome: (out) (optional) (transfer full): DONE, NEEDS INPUT, FAILED or CANCELLED
+ * @outcome: (out) (optional) (transfer full): DONE, NEEDS INPUT, IN PROGRESS (its time is over), FAILED or CANCELLED
  *
  * Returns: (transfer full): the report as JSON
  */

@@ -182,6 +182,8 @@ bj_record_machine (const BjMachineRecord *facts)
   set_line (data, "machine_id", facts->machine_id, NAME_CAP);
   set_line (data, "mac", facts->mac, NAME_CAP);
   set_line (data, "random", facts->random, NAME_CAP);
+  set_line (data, "uuid", facts->uuid, NAME_CAP);
+  json_object_set_boolean_member (data, "reseeded", facts->reseeded);
   return data;
 }
 
@@ -256,6 +258,18 @@ bj_record_file (const char *op, const char *tool, const char *path, guint64 byte
   json_object_set_string_member (data, "path", cut);
   json_object_set_boolean_member (data, "path_encoded", encoded);
   set_size (data, "bytes", bytes);
+  return data;
+}
+
+JsonObject *
+bj_record_input (const char *tool, const char *what, const char *failure)
+{
+  JsonObject *data = json_object_new ();
+
+  set_line (data, "tool", tool, NAME_CAP);
+  set_line (data, "what", what, LINE_CAP);
+  if (failure != NULL)
+    set_line (data, "failure", failure, LINE_CAP);
   return data;
 }
 
@@ -393,6 +407,26 @@ bj_record_end (const char *outcome, const char *error_name, const char *message)
   JsonObject *data = bj_record_error (error_name, message);
 
   set_line (data, "outcome", outcome, NAME_CAP);
+  return data;
+}
+
+JsonObject *
+bj_record_answer (const char *text, guint32 uid)
+{
+  JsonObject *data = bj_record_text (text);
+
+  json_object_set_int_member (data, "uid", uid);
+  return data;
+}
+
+JsonObject *
+bj_record_park (guint64 bytes, double seconds, guint users)
+{
+  JsonObject *data = json_object_new ();
+
+  set_size (data, "bytes", bytes);
+  bj_json_set_seconds (data, "seconds", seconds);
+  json_object_set_int_member (data, "users", users);
   return data;
 }
 

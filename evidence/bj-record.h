@@ -44,12 +44,14 @@ JsonObject *bj_record_timing (const char *phase, double seconds);
 typedef struct
 {
   const char *id;
-  const char *start;      /* cold, template or pool */
+  const char *start;      /* cold, template or pool; parked or paused: the same machine again, after a wait */
   double clock_offset_s;  /* at most */
   const char *hostname;
   const char *machine_id;
   const char *mac;        /* "" without a network card */
   const char *random;     /* a sample of its random numbers */
+  const char *uuid;       /* what its kernel made of such */
+  gboolean reseeded;      /* its kernel says that it noticed being a clone */
 } BjMachineRecord;
 
 JsonObject *bj_record_machine (const BjMachineRecord *facts);
@@ -79,6 +81,8 @@ JsonObject *bj_record_background (const char *event, guint id, const char *comma
 JsonObject *bj_record_start_failure (const char *command, gboolean lost, const char *failure);
 /** bj_record_file: @op: read, write, append; @path: bytes */
 JsonObject *bj_record_file (const char *op, const char *tool, const char *path, guint64 bytes);
+/** bj_record_input: @what: which keys, where the pointer went, how long it was waited; @failure: (nullable): not all of it happened */
+JsonObject *bj_record_input (const char *tool, const char *what, const char *failure);
 JsonObject *bj_record_screenshot (const char *file, const char *sha256, guint64 bytes);
 /** bj_record_model: one turn as the gateway saw it */
 JsonObject *bj_record_model (guint turn, const char *path, guint status, guint64 request_bytes,
@@ -125,8 +129,12 @@ JsonObject *bj_record_limit (const char *limit, guint64 value);
 JsonObject *bj_record_error (const char *error_name, const char *message);
 /** bj_record_end: @outcome: DONE, FAILED or CANCELLED */
 JsonObject *bj_record_end (const char *outcome, const char *error_name, const char *message);
+/** bj_record_answer: @text: a person's, to the question before it; @uid: who it was */
+JsonObject *bj_record_answer (const char *text, guint32 uid);
+/** bj_record_park: The machine went to disk. @users: processes that lost files of the share that they had open */
+JsonObject *bj_record_park (guint64 bytes, double seconds, guint users);
 /* claimed */
-JsonObject *bj_record_text (const char *text);                                  /* note, finish */
+JsonObject *bj_record_text (const char *text);                                  /* note, ask, finish */
 JsonObject *bj_record_plan (guint id, const char *text, const char *status);    /* plan */
 JsonObject *bj_record_set_check (const char *command, const char *setup);       /* set-check */
 /** bj_record_from_agent: what the agent sent with Record, made harmless: depth, sizes and strings capped and escaped */

@@ -505,6 +505,21 @@ add_summary (Page *page, JsonObject *report, const char *marker)
   g_string_append_printf (page->out, "\n%s", fenced);
 }
 
+static void
+add_question (Page *page, JsonObject *report, const char *marker)
+{
+  const char *text = bj_json_get_string (report, "question", "");
+  g_autofree char *session = NULL;
+  g_autofree char *fenced = NULL;
+
+  if (*text == '\0' || !g_str_equal (bj_json_get_string (report, "outcome", ""), "NEEDS INPUT"))
+    return;
+  session = bj_untrusted_clean (bj_json_get_string (report, "session", "?"), FALSE, 64);
+  fenced = bj_report_fence (_("untrusted question"), _("end of the untrusted question"), text, FALSE, marker, page->width);
+  g_string_append_printf (page->out, "\n%s", fenced);
+  g_string_append_printf (page->out, _("To answer: belljar answer %s \"TEXT\"\n"), session);
+}
+
 char *
 bj_report_to_text (JsonObject *report, const char *marker, guint width)
 {
@@ -519,5 +534,6 @@ bj_report_to_text (JsonObject *report, const char *marker, guint width)
   add_files (&page, report);
   add_warnings (&page, report);
   add_summary (&page, report, marker);
+  add_question (&page, report, marker);
   return g_string_free (g_steal_pointer (&out), FALSE);
 }

@@ -27,6 +27,8 @@ typedef struct
   JsonObject *set_check; /* claimed */
   JsonObject *error;
   JsonObject *end;
+  JsonObject *asked;    /* claimed: the newest question */
+  gboolean    waits;    /* for an answer to it */
   guint       steps;
   JsonArray  *commands;
   JsonArray  *runs; /* of the records' data */
@@ -223,6 +225,25 @@ scan_end (Scan *scan, gint64 n, double at, JsonObject *data)
 }
 
 static void
+scan_ask (Scan *scan, gint64 n, double at, JsonObject *data)
+{
+  scan->asked = data;
+}
+
+/* Only the daemon says whether a question is waited for. */
+static void
+scan_state (Scan *scan, gint64 n, double at, JsonObject *data)
+{
+  scan->waits = g_strcmp0 (bj_json_get_string (data, "state", NULL), "needs-input") == 0;
+}
+
+static void
+scan_answer (Scan *scan, gint64 n, double at, JsonObject *data)
+{
+  scan->waits = FALSE;
+}
+
+static void
 scan_finish (Scan *scan, gint64 n, double at, JsonObject *data)
 {
   scan->finish = data;
@@ -245,7 +266,9 @@ static const struct
   { "seen", "timing", scan_timing },       { "seen", "tree", scan_tree },
   { "seen", "commit", scan_commit },       { "seen", "check-run", scan_check_run },
   { "seen", "warning", scan_warning },     { "seen", "limit", scan_limit },
-  { "seen", "machine", scan_machine },
+  { "seen", "machine", scan_machine },     { "seen", "input", scan_step },
+  { "seen", "state", scan_state },
+  { "seen", "answer", scan_answer },       { "claimed", "ask", scan_ask },
   { "seen", "error", scan_error },         { "seen", "end", scan_end },
   { "claimed", "finish", scan_finish },    { "claimed", "set-check", scan_set_check },
 };
@@ -474,7 +497,7 @@ set_outcome (JsonObject *report, const Scan *scan)
   JsonObject *cause = scan->end;
 
   if (scan->end == NULL)
-    outcome = "IN PROGRESS";
+    outcome = scan->waits ? "NEEDS INPUT" : "IN PROGRESS";
   else if (!g_strv_contains (outcomes, outcome))
     outcome = "FAILED";
   json_object_set_string_member (report, "outcome", outcome);
@@ -538,7 +561,7 @@ set_results (JsonObject *report, Scan *scan)
   json_object_set_null_member (report, "published");
   json_object_set_object_member (report, "check", report_check (scan));
   json_object_set_object_member (report, "summary", report_summary (scan));
-  json_object_set_null_member (report, "question");
+  bj_json_set_string (report, "question", scan->waits ? bj_json_get_string (scan->asked, "text", "") : NULL);
   json_object_set_array_member (report, "warnings", json_array_ref (scan->warnings));
   json_object_set_array_member (report, "limits", json_array_ref (scan->limits));
   json_object_set_array_member (report, "machines", json_array_ref (scan->machines));

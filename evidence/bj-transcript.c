@@ -48,11 +48,14 @@ static const RecordType record_types[] = {
   { "command", TRUE, FALSE, FALSE },
   { "background", TRUE, FALSE, FALSE },
   { "file", TRUE, FALSE, FALSE },
+  { "input", TRUE, FALSE, FALSE },
   { "screenshot", TRUE, FALSE, FALSE },
   { "model", TRUE, FALSE, FALSE },
   { "tree", TRUE, TRUE, TRUE },
   { "check-run", TRUE, TRUE, TRUE },
   { "commit", TRUE, TRUE, TRUE },
+  { "answer", TRUE, TRUE, FALSE },
+  { "park", TRUE, FALSE, FALSE },
   { "warning", TRUE, FALSE, TRUE },
   { "limit", TRUE, FALSE, TRUE },
   { "error", TRUE, FALSE, TRUE },
@@ -65,6 +68,7 @@ static const RecordType record_types[] = {
   { "plan", FALSE, FALSE, FALSE },
   { "note", FALSE, FALSE, FALSE },
   { "set-check", FALSE, FALSE, FALSE },
+  { "ask", FALSE, FALSE, FALSE },
   { "finish", FALSE, FALSE, TRUE },
 };
 

@@ -76,6 +76,7 @@ take_record (BjRequest *self, const char *key, const char *value)
     { "entropy", &self->entropy },
     { "device", &self->device },
     { "mount", &self->mount },
+    { "unmount", &self->unmount },
     { "tag", &self->tag },
   };
 

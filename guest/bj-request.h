@@ -23,6 +23,7 @@ typedef struct
   const char *device;     /* to wait for */
   const char *mount;      /* where the share goes */
   const char *tag;
+  const char *unmount;    /* setup: where the share was; it goes, before everything else */
   uint32_t timeout_s; /* never 0 */
   uint32_t cap;
   uint32_t id;

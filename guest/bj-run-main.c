@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-modes.h"
+#include "bj-network.h"
 #include "bj-serve.h"
 
 #include <errno.h>
@@ -137,9 +138,11 @@ main (int argc, char **argv)
 {
   if (argc == 3 && strcmp (argv[1], "serve") == 0)
     return bj_serve (argv[2]);
+  if (argc == 2 && strcmp (argv[1], "network") == 0)
+    return bj_network_main ();
   if (argc < 2 || argc > 3 || (argc == 3 && !use_request_file (argv[2])))
     {
-      fputs ("usage: run MODE [REQUEST-FILE] | run serve PORT (see bj-run-protocol.h, bj-lane-protocol.h)\n", stderr);
+      fputs ("usage: run MODE [REQUEST-FILE] | run serve PORT | run network (see bj-run-protocol.h, bj-lane-protocol.h)\n", stderr);
       return 2;
     }
   return bj_mode_run (argv[1]);

@@ -15,7 +15,7 @@
  * "exit" is 0 and the output "fact=value\n" lines, or the error output says what failed). In mode stream, which needs a lane,
  * the command's output goes to the file descriptors below as it comes.
  * Keys: argv env (repeated), cwd user timeout cap nnp input dir id wait nonce clock pid path offset mode append; of setup:
- * hostname machine-id resolv entropy nic device mount tag.
+ * hostname machine-id resolv entropy nic device mount tag unmount. `run network` sets up the network card, without a request.
  */
 #define BJ_RUN_PROGRAM "/usr/lib/belljar/run"
 #define BJ_RUN_DIR "/run/belljar"

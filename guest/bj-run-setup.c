@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-modes.h"
 
+#include "bj-network.h"
+#include "bj-unmount.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -8,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -24,9 +28,10 @@
 #define WAIT_PAUSE_NS 5000000 /* together 10 seconds */
 #define ENTROPY_MAX 64
 #define NIC_DIR "/sys/class/net/eth0"
-#define NETWORK_PROGRAM "/usr/lib/belljar/network"
 #define KEY_PROGRAM "/usr/bin/ssh-keygen"
 #define HOST_KEYS "/etc/ssh/ssh_host_*"
+#define KERNEL_LOG 65536 /* bytes of its end that are looked at */
+#define KLOG_READ_ALL 3
 
 typedef struct
 {
@@ -184,16 +189,12 @@ renew_host_keys (BjFailure *failure)
 static bool
 start_network (BjFailure *failure)
 {
-  const char *network[] = { NETWORK_PROGRAM, NULL };
   const char *tell[] = { "/usr/bin/systemctl", "--no-block", "start", "belljar-network.service", NULL };
 
   if (!wait_for (NIC_DIR, failure))
     return false;
-  if (run_program (network, true) != 0)
-    {
-      errno = EIO;
-      return fail (failure, NETWORK_PROGRAM);
-    }
+  if (!bj_network_up ())
+    return fail (failure, NIC_DIR);
   run_program (tell, false);
   return true;
 }
@@ -233,10 +234,11 @@ mount_share (const char *tag, const char *target, BjFailure *failure)
 }
 
 static bool
-do_all (const BjRequest *request, BjFailure *failure)
+do_all (const BjRequest *request, unsigned int *users, BjFailure *failure)
 {
   bj_set_clock (request->clock_us);
-  return (request->entropy == NULL || stir_random_pool (request->entropy, failure))
+  return (request->unmount == NULL || bj_unmount (request->unmount, users) || fail (failure, request->unmount))
+         && (request->entropy == NULL || stir_random_pool (request->entropy, failure))
          && (request->hostname == NULL || (set_hostname (request->hostname, failure) && renew_host_keys (failure)))
          && (request->machine_id == NULL || write_line ("/etc/machine-id", request->machine_id, failure))
          && (request->resolv == NULL || write_line ("/etc/resolv.conf", request->resolv, failure))
@@ -269,7 +271,7 @@ add_file_fact (char *facts, size_t size, const char *name, const char *path)
 static void
 add_random_fact (char *facts, size_t size)
 {
-  uint8_t sample[16];
+  uint8_t sample[32];
   char hex[2 * sizeof sample + 1] = "";
 
   if (getrandom (sample, sizeof sample, GRND_NONBLOCK) == (ssize_t) sizeof sample)
@@ -278,11 +280,30 @@ add_random_fact (char *facts, size_t size)
   add_fact (facts, size, "random", hex);
 }
 
+static void
+add_number_fact (char *facts, size_t size, const char *name, long long value)
+{
+  char number[32];
+
+  snprintf (number, sizeof number, "%lld", value);
+  add_fact (facts, size, name, number);
+}
+
+/* Whether the kernel itself noticed, by its generation id, that it is another machine now: it says so in its log. */
+static bool
+kernel_reseeded (void)
+{
+  static char log[KERNEL_LOG + 1];
+  int n = klogctl (KLOG_READ_ALL, log, KERNEL_LOG);
+
+  log[n > 0 ? n : 0] = '\0';
+  return strstr (log, "crng reseeded due to virtual machine fork") != NULL;
+}
+
 /* How many there are that were not made just now. */
 static void
 add_key_fact (char *facts, size_t size, time_t begun)
 {
-  char number[16];
   unsigned int old = 0;
   glob_t keys;
   struct stat info;
@@ -293,15 +314,13 @@ add_key_fact (char *facts, size_t size, time_t begun)
         old += stat (keys.gl_pathv[i], &info) != 0 || info.st_mtime < begun - 1;
       globfree (&keys);
     }
-  snprintf (number, sizeof number, "%u", old);
-  add_fact (facts, size, "old-host-keys", number);
+  add_number_fact (facts, size, "old-host-keys", old);
 }
 
 static void
 collect_facts (char *facts, size_t size, time_t begun)
 {
   char name[65] = "";
-  char number[32];
   struct timespec now;
 
   gethostname (name, sizeof name - 1);
@@ -310,9 +329,10 @@ collect_facts (char *facts, size_t size, time_t begun)
   add_file_fact (facts, size, "mac", NIC_DIR "/address");
   add_key_fact (facts, size, begun);
   add_random_fact (facts, size);
+  add_file_fact (facts, size, "uuid", "/proc/sys/kernel/random/uuid");
+  add_number_fact (facts, size, "reseeded", kernel_reseeded ());
   clock_gettime (CLOCK_REALTIME, &now);
-  snprintf (number, sizeof number, "%lld", (long long) now.tv_sec * 1000000 + now.tv_nsec / 1000);
-  add_fact (facts, size, "clock", number);
+  add_number_fact (facts, size, "clock", (long long) now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
 int
@@ -320,13 +340,15 @@ bj_mode_setup (const BjRequest *request)
 {
   char facts[2048] = "";
   BjFailure failure = { "" };
+  unsigned int users = 0;
   BjReply reply;
 
   bj_reply_init (&reply);
   mkdir (request->dir, 0700);
-  if (do_all (request, &failure))
+  if (do_all (request, &users, &failure))
     {
       reply.answer.exit = 0;
+      add_number_fact (facts, sizeof facts, "users", users);
       collect_facts (facts, sizeof facts, (time_t) (request->clock_us / 1000000));
     }
   reply.answer.out_head = (uint32_t) strlen (facts);

@@ -7,9 +7,11 @@
 #include "bj-call.h"
 #include "bj-config-build.h"
 #include "bj-dbus-manager.h"
+#include "bj-disk-use.h"
 #include "bj-doctor.h"
 #include "bj-name.h"
 #include "bj-options.h"
+#include "bj-pruner.h"
 #include "bj-shared-call.h"
 
 #include <string.h>
@@ -25,6 +27,8 @@ struct _BjManagerObject
   BjDBusManager *skeleton;
   GHashTable *waits; /* uid to how many wait */
   BjSharedCall *doctor;
+  BjSharedCall *disk_use;
+  BjPruner *pruner;
 };
 
 static gboolean
@@ -138,6 +142,75 @@ on_wait_report (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, cons
   count_waits (self, uid, 1);
   bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.view", owner, label, on_wait_allowed,
                              waiting);
+  return TRUE;
+}
+
+/* A call of Answer, from the check of the session's owner to the answer. */
+typedef struct
+{
+  BjManagerObject *manager;
+  GDBusMethodInvocation *invocation; /* (owned) until it is answered */
+  char *session;
+  char *text;
+  uid_t uid;
+} BjAnswering;
+
+static void
+answering_free (BjAnswering *answering)
+{
+  g_free (answering->session);
+  g_free (answering->text);
+  g_free (answering);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjAnswering, answering_free)
+
+static void
+on_answered (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjAnswering) answering = user_data;
+  g_autoptr(GError) error = NULL;
+
+  if (bj_session_manager_answer_finish (BJ_SESSION_MANAGER (source), result, &error))
+    bj_dbus_manager_complete_answer (answering->manager->skeleton, answering->invocation);
+  else
+    bj_gate_return_error (answering->invocation, error);
+}
+
+static void
+on_answer_allowed (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  g_autoptr(BjAnswering) answering = user_data;
+  g_autoptr(GError) error = NULL;
+
+  if (!bj_gate_check_owner_finish (BJ_GATE (source), result, &error))
+    {
+      bj_gate_return_error (answering->invocation, error);
+      return;
+    }
+  bj_session_manager_answer_async (answering->manager->sessions, answering->session, answering->text, answering->uid, on_answered,
+                                   answering);
+  g_steal_pointer (&answering);
+}
+
+static gboolean
+on_answer (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *session, const char *text,
+           gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+  g_autofree char *label = g_strdup_printf ("session %s", strrchr (session, '/') + 1);
+  BjAnswering *answering;
+  uid_t owner;
+
+  if (!bj_session_manager_get_owner (self->sessions, session, &owner))
+    return bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", session);
+  answering = g_new0 (BjAnswering, 1);
+  answering->manager = self;
+  answering->invocation = invocation;
+  answering->session = g_strdup (session);
+  answering->text = g_strdup (text);
+  answering->uid = bj_gate_get_caller (invocation)->uid;
+  bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.session.control", owner, label, on_answer_allowed,
+                             answering);
   return TRUE;
 }
 
@@ -304,12 +377,37 @@ on_doctor (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer 
   return TRUE;
 }
 
+static gboolean
+on_disk_usage (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  bj_shared_call_add (self->disk_use, invocation);
+  return TRUE;
+}
+
+static gboolean
+on_prune (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, GVariant *options, gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return bj_pruner_call (self->pruner, invocation, options);
+}
+
 static gpointer
 make_doctor (gpointer user_data)
 {
   BjManagerObject *self = user_data;
 
   return bj_doctor_new (self->context, self->sessions);
+}
+
+static gpointer
+dup_state_dir (gpointer user_data)
+{
+  BjManagerObject *self = user_data;
+
+  return g_strdup (self->context->state_dir);
 }
 
 static void
@@ -356,6 +454,8 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   self->sessions = g_object_ref (sessions);
   self->waits = g_hash_table_new (NULL, NULL);
   self->doctor = bj_shared_call_new (bj_doctor_run, make_doctor, self, (GDestroyNotify) bj_doctor_free);
+  self->disk_use = bj_shared_call_new (bj_disk_use_list, dup_state_dir, self, g_free);
+  self->pruner = bj_pruner_new (context, sessions);
   self->skeleton = bj_dbus_manager_skeleton_new ();
   bj_dbus_manager_set_version (self->skeleton, BJ_VERSION);
   bj_dbus_manager_set_engine (self->skeleton, bj_engine_get_uri (context->engine));
@@ -366,10 +466,13 @@ bj_manager_object_new (BjContext *context, BjSessionManager *sessions, const cha
   g_signal_connect_swapped (sessions, "changed", G_CALLBACK (update), self);
   g_signal_connect (self->skeleton, "handle-run-task", G_CALLBACK (on_run_task), self);
   g_signal_connect (self->skeleton, "handle-open-session", G_CALLBACK (on_open_session), self);
+  g_signal_connect (self->skeleton, "handle-answer", G_CALLBACK (on_answer), self);
   g_signal_connect (self->skeleton, "handle-wait-report", G_CALLBACK (on_wait_report), self);
   g_signal_connect (self->skeleton, "handle-create-project", G_CALLBACK (on_create_project), self);
   g_signal_connect (self->skeleton, "handle-build-image", G_CALLBACK (on_build_image), self);
   g_signal_connect (self->skeleton, "handle-doctor", G_CALLBACK (on_doctor), self);
+  g_signal_connect (self->skeleton, "handle-disk-usage", G_CALLBACK (on_disk_usage), self);
+  g_signal_connect (self->skeleton, "handle-prune", G_CALLBACK (on_prune), self);
   bj_gate_guard (context->gate, G_DBUS_INTERFACE_SKELETON (self->skeleton), BJ_GATE_NOBODY, "");
   return self;
 }
@@ -392,5 +495,7 @@ bj_manager_object_free (BjManagerObject *self)
   g_object_unref (self->sessions);
   g_hash_table_unref (self->waits);
   bj_shared_call_free (self->doctor);
+  bj_shared_call_free (self->disk_use);
+  bj_pruner_free (self->pruner);
   g_free (self);
 }

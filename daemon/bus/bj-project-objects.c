@@ -10,6 +10,7 @@
 #include "bj-follow.h"
 #include "bj-name.h"
 #include "bj-options.h"
+#include "bj-project-tasks.h"
 
 #include <gio/gunixfdlist.h>
 #include <string.h>
@@ -311,6 +312,7 @@ object_new (BjProjectObjects *self, const BjProjectRow *row)
   g_signal_connect (object->skeleton, "handle-copy-in", G_CALLBACK (on_copy_in), object);
   g_signal_connect (object->skeleton, "handle-copy-out", G_CALLBACK (on_copy_out), object);
   g_signal_connect (object->skeleton, "handle-delete", G_CALLBACK (on_delete), object);
+  bj_project_tasks_serve (object->skeleton, self->context->store, row->name);
   bj_gate_guard (self->context->gate, G_DBUS_INTERFACE_SKELETON (object->skeleton), row->owner_uid, label);
   return object;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-agent-commands.h"
 
+#include "bj-json.h"
 #include "bj-record.h"
 #include "bj-untrusted.h"
 
@@ -69,8 +70,8 @@ find (BjAgentCommands *self, guint id)
   return NULL;
 }
 
-void
-bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label)
+static void
+add_entry (BjAgentCommands *self, guint id, const char *label)
 {
   BjEntry *entry = g_new0 (BjEntry, 1);
 
@@ -81,6 +82,55 @@ bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label)
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->entries, entry);
   g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+end_entry (BjAgentCommands *self, guint id, int exit)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+  BjEntry *entry = find (self, id);
+
+  if (entry == NULL || !entry->running)
+    return FALSE;
+  entry->running = FALSE;
+  entry->exit = exit;
+  return TRUE;
+}
+
+static void
+recall (BjAgentCommands *self, JsonObject *data)
+{
+  const char *event = bj_json_get_string (data, "event", "");
+  gint64 id = bj_json_get_int (data, "id", 0);
+
+  if (id <= 0 || id > G_MAXINT)
+    return;
+  if (g_str_equal (event, "start"))
+    add_entry (self, (guint) id, bj_json_get_string (data, "command", ""));
+  else if (g_str_equal (event, "end"))
+    end_entry (self, (guint) id, (int) bj_json_get_int (data, "exit", -1));
+}
+
+void
+bj_agent_commands_recall (BjAgentCommands *self)
+{
+  g_autofree char *head = NULL;
+  g_autoptr(JsonArray) records = bj_session_dup_records (self->session, &head, NULL);
+
+  for (guint i = 0; records != NULL && i < json_array_get_length (records); i++)
+    {
+      JsonObject *of = bj_json_array_get_object (records, i);
+
+      if (g_str_equal (bj_json_get_string (of, "by", ""), "seen")
+          && g_str_equal (bj_json_get_string (of, "type", ""), "background"))
+        recall (self, bj_json_get_object (of, "data"));
+    }
+}
+
+void
+bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label)
+{
+  add_entry (self, id, label);
   record (self, "start", id, label, -1, 0);
 }
 
@@ -93,19 +143,7 @@ bj_agent_commands_note_failure (BjAgentCommands *self, const char *label, gboole
 void
 bj_agent_commands_end (BjAgentCommands *self, guint id, int exit, int signal)
 {
-  BjEntry *entry;
-  gboolean first;
-
-  g_mutex_lock (&self->lock);
-  entry = find (self, id);
-  first = entry != NULL && entry->running;
-  if (first)
-    {
-      entry->running = FALSE;
-      entry->exit = exit;
-    }
-  g_mutex_unlock (&self->lock);
-  if (first)
+  if (end_entry (self, id, exit))
     record (self, "end", id, NULL, exit, signal);
 }
 

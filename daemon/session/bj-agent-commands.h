@@ -11,6 +11,8 @@ typedef struct _BjAgentCommands BjAgentCommands;
 BjAgentCommands *bj_agent_commands_new (BjSession *session);
 void bj_agent_commands_free (BjAgentCommands *self);
 
+/** bj_agent_commands_recall: Takes over what an agent before this one started, as the transcript has it. Blocks. */
+void bj_agent_commands_recall (BjAgentCommands *self);
 void bj_agent_commands_add (BjAgentCommands *self, guint id, const char *label);
 /** bj_agent_commands_note_failure: One has no id. @lost: it was given to the guest and no answer came, so that it may run */
 void bj_agent_commands_note_failure (BjAgentCommands *self, const char *label, gboolean lost, const char *failure);

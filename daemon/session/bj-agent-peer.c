@@ -115,6 +115,8 @@ admit (BjAgentPeer *self, gboolean counted, GError **error)
 
   if (bj_session_get_end (self->session) != BJ_END_NONE)
     return bj_error_set (error, BJ_ERROR_CANCELLED, "The session's work has ended");
+  if (bj_session_is_asking (self->session))
+    return bj_error_set (error, BJ_ERROR_CANCELLED, "The session waits for an answer");
   if (counted && !bj_session_take_step (self->session, error))
     return FALSE;
   g_mutex_lock (&self->lock);
@@ -226,6 +228,7 @@ bj_agent_peer_start (BjSession *session, BjGateway *gateway, GVariant *task, GEr
   self->gateway = gateway;
   self->task = g_variant_ref_sink (task);
   self->commands = bj_agent_commands_new (session);
+  bj_agent_commands_recall (self->commands);
   self->cancellable = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->idle);

@@ -3,7 +3,7 @@
 
 /* The verbs of org.belljar1.Agent. Each checks its arguments, acts, and leaves a record. */
 
-#include "bj-agent-peer.h"
+#include "bj-agent-verbs.h"
 
 #include "bj-error.h"
 #include "bj-options.h"
@@ -24,6 +24,7 @@
 #define PLAN_MAX 200
 #define RECORD_MAX (1024 * 1024)
 #define FAILURE_MAX 500
+#define MEMORY_MAX (32 * 1024 * 1024)
 #define PATH_BYTES_MAX 4096
 
 static const BjOption exec_options[] = {
@@ -31,9 +32,8 @@ static const BjOption exec_options[] = {
 };
 static const BjOption write_options[] = { { "mode", "u", NULL }, { "append", "b", NULL }, { "tool", "s", NULL } };
 
-/* Returns: (transfer full) (nullable): bytes of an ay as a C string; %NULL if a NUL byte is in it or it is too long */
-static char *
-dup_path (GVariant *bytes, GError **error)
+char *
+bj_agent_verb_dup_path (GVariant *bytes, GError **error)
 {
   gsize length;
   const char *data = g_variant_get_fixed_array (bytes, &length, 1);
@@ -102,7 +102,7 @@ parse_exec (BjAgentPeer *peer, GVariant *argv, GVariant *options, BjVerbExec *ou
   if (out->argv == NULL)
     return FALSE;
   cwd = g_variant_lookup_value (options, "cwd", G_VARIANT_TYPE_BYTESTRING);
-  if (cwd != NULL && (out->cwd = dup_path (cwd, error)) == NULL)
+  if (cwd != NULL && (out->cwd = bj_agent_verb_dup_path (cwd, error)) == NULL)
     return FALSE;
   input = g_variant_lookup_value (options, "stdin", G_VARIANT_TYPE_BYTESTRING);
   if (input != NULL && g_variant_get_size (input) > STDIN_MAX)
@@ -173,9 +173,8 @@ verb_exec (BjAgentPeer *peer, GVariant *arguments, GError **error)
   return g_variant_new ("(@a{sv})", exec_result_to_variant (&result));
 }
 
-/* Returns: (transfer full) (nullable): the session's machine, when it may be used now */
-static BjMachine *
-get_machine (BjAgentPeer *peer, GError **error)
+BjMachine *
+bj_agent_verb_get_machine (BjAgentPeer *peer, GError **error)
 {
   BjSession *session = bj_agent_peer_get_session (peer);
 
@@ -212,7 +211,7 @@ verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_variant_get (arguments, "(&s@aay@a{sv})", &label, &argv, &options);
   if (!check_text ("A label", label, LABEL_MAX, error) || !parse_exec (peer, argv, options, &command, error))
     return NULL;
-  machine = get_machine (peer, error);
+  machine = bj_agent_verb_get_machine (peer, error);
   if (machine == NULL)
     return NULL;
   whole = dup_command (&command.exec);
@@ -233,7 +232,7 @@ verb_poll (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint id, wait_s;
   g_auto(BjPollResult) result = { 0 };
   g_auto(GVariantBuilder) out = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(uu)", &id, &wait_s);
   if (machine == NULL
@@ -256,7 +255,7 @@ verb_send (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint id;
   g_autoptr(GVariant) data = NULL;
   g_autoptr(GBytes) bytes = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(u@ay)", &id, &data);
   bytes = dup_bytes (data);
@@ -277,7 +276,7 @@ static GVariant *
 verb_kill (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   guint id;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(u)", &id);
   if (machine == NULL
@@ -299,11 +298,11 @@ verb_read_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint64 offset, limit, size = 0;
   g_autoptr(GVariant) path_bytes = NULL;
   g_autofree char *path = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
   g_autoptr(GBytes) data = NULL;
 
   g_variant_get (arguments, "(@aytt)", &path_bytes, &offset, &limit);
-  if (machine == NULL || (path = dup_path (path_bytes, error)) == NULL)
+  if (machine == NULL || (path = bj_agent_verb_dup_path (path_bytes, error)) == NULL)
     return NULL;
   data = bj_guest_read_file (bj_machine_get_guest (machine), path, offset, (gsize) MIN (limit, FILE_CHUNK_MAX), &size,
                              bj_agent_peer_get_cancellable (peer), error);
@@ -325,10 +324,10 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_autoptr(GVariant) options = NULL;
   g_autofree char *path = NULL;
   g_autoptr(GBytes) bytes = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(@ay@ay@a{sv})", &path_bytes, &data, &options);
-  if (machine == NULL || (path = dup_path (path_bytes, error)) == NULL
+  if (machine == NULL || (path = bj_agent_verb_dup_path (path_bytes, error)) == NULL
       || !bj_options_check (options, write_options, G_N_ELEMENTS (write_options), error))
     return NULL;
   if (g_variant_lookup (options, "mode", "u", &mode))
@@ -352,7 +351,7 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
 static GVariant *
 verb_screenshot (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
   g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), error) : NULL;
 
   return png != NULL ? g_variant_new ("(@ay)", bytes_to_variant (png)) : NULL;
@@ -474,6 +473,31 @@ verb_finish (BjAgentPeer *peer, GVariant *arguments, GError **error)
 }
 
 static GVariant *
+verb_ask (BjAgentPeer *peer, GVariant *arguments, GError **error)
+{
+  BjSession *session = bj_agent_peer_get_session (peer);
+  const char *question;
+  g_autoptr(GVariant) bytes = NULL;
+  g_autoptr(GBytes) memory = NULL;
+
+  g_variant_get (arguments, "(&s@ay)", &question, &bytes);
+  if (!check_text ("A question", question, TEXT_MAX, error))
+    return NULL;
+  if (*question == '\0')
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "The question is empty");
+      return NULL;
+    }
+  memory = dup_bytes (bytes);
+  if (g_bytes_get_size (memory) > MEMORY_MAX)
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "A memory has at most %d bytes", MEMORY_MAX);
+      return NULL;
+    }
+  return bj_session_ask (session, question, memory, error) ? g_variant_new ("()") : NULL;
+}
+
+static GVariant *
 verb_fail (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   BjSession *session = bj_agent_peer_get_session (peer);
@@ -510,12 +534,23 @@ static const struct
   { "ReadFile", verb_read_file, TRUE },
   { "WriteFile", verb_write_file, TRUE },
   { "Screenshot", verb_screenshot, TRUE },
+  { "TypeText", bj_agent_verb_type_text, TRUE },
+  { "PressKeys", bj_agent_verb_press_keys, TRUE },
+  { "MouseMove", bj_agent_verb_mouse_move, TRUE },
+  { "MouseClick", bj_agent_verb_mouse_click, TRUE },
+  { "MouseDrag", bj_agent_verb_mouse_drag, TRUE },
+  { "Scroll", bj_agent_verb_scroll, TRUE },
+  { "Wait", bj_agent_verb_wait, TRUE },
+  { "GitStatus", bj_agent_verb_git_status, TRUE },
+  { "GitDiff", bj_agent_verb_git_diff, TRUE },
+  { "GitLog", bj_agent_verb_git_log, TRUE },
   { "PlanAdd", verb_plan_add, TRUE },
   { "PlanUpdate", verb_plan_update, TRUE },
   { "PlanList", verb_plan_list, TRUE },
   { "Note", verb_note, TRUE },
   { "SetCheck", verb_set_check, TRUE },
   { "Record", verb_record, FALSE },
+  { "Ask", verb_ask, FALSE },
   { "Finish", verb_finish, FALSE },
   { "Fail", verb_fail, FALSE },
 };

@@ -57,6 +57,23 @@ bj_lease_adopt (BjContext *context, guint mib, guint slot)
   return lease_new (context, mib, slot);
 }
 
+void
+bj_lease_give_memory (BjLease *self)
+{
+  bj_budget_give (self->context->budget, self->mib);
+  self->mib = 0;
+}
+
+gboolean
+bj_lease_take_memory (BjLease *self, guint mib, BjBudgetWaits waits, gpointer user_data, GCancellable *cancellable,
+                      GError **error)
+{
+  if (!bj_budget_take (self->context->budget, mib, waits, user_data, cancellable, error))
+    return FALSE;
+  self->mib = mib;
+  return TRUE;
+}
+
 guint
 bj_lease_get_slot (BjLease *self)
 {

@@ -24,6 +24,11 @@ BjLease *bj_lease_take (BjContext *context, guint mib, int slot, BjBudgetWaits w
 BjLease *bj_lease_try (BjContext *context, guint mib);
 /** bj_lease_adopt: For a machine that runs already; @slot becomes the lease's. */
 BjLease *bj_lease_adopt (BjContext *context, guint mib, guint slot);
+/** bj_lease_give_memory: Its machine is on disk: it keeps its slot only. */
+void bj_lease_give_memory (BjLease *self);
+/** bj_lease_take_memory: It comes back. Blocks until the memory fits. */
+gboolean bj_lease_take_memory (BjLease *self, guint mib, BjBudgetWaits waits, gpointer user_data, GCancellable *cancellable,
+                               GError **error);
 guint bj_lease_get_slot (BjLease *self);
 void bj_lease_free (BjLease *self);
 

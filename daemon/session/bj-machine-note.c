@@ -18,6 +18,8 @@ bj_machine_note_write (const char *session_dir, const BjMachineSpec *spec, GErro
   g_key_file_set_string (file, GROUP, "id", spec->id);
   g_key_file_set_string (file, GROUP, "run-dir", spec->run_dir);
   g_key_file_set_uint64 (file, GROUP, "slot", spec->slot);
+  g_key_file_set_integer (file, GROUP, "memory-mib", (int) spec->memory_mib);
+  g_key_file_set_integer (file, GROUP, "cpus", (int) spec->cpus);
   g_key_file_set_boolean (file, GROUP, "network", spec->network);
   return g_key_file_save_to_file (file, path, error);
 }
@@ -41,5 +43,10 @@ bj_machine_note_apply (const char *session_dir, BjMachineSpec *spec)
   spec->id = g_steal_pointer (&id);
   spec->run_dir = g_steal_pointer (&run_dir);
   spec->slot = (guint) g_key_file_get_uint64 (file, GROUP, "slot", NULL);
+  if (g_key_file_has_key (file, GROUP, "memory-mib", NULL))
+    {
+      spec->memory_mib = (guint) g_key_file_get_integer (file, GROUP, "memory-mib", NULL);
+      spec->cpus = (guint) g_key_file_get_integer (file, GROUP, "cpus", NULL);
+    }
   spec->network = g_key_file_get_boolean (file, GROUP, "network", NULL);
 }

@@ -34,6 +34,7 @@ struct _BjBusCall
   GDBusMethodInvocation *invocation; /* (owned) until answered */
   BjBusWork work;
   BjDBusSession *skeleton; /* (not owned) */
+  uid_t uid; /* Answer: who said it */
 
   /* Exec */
   GStrv argv;
@@ -150,6 +151,7 @@ work_details (BjBusCall *call, GError **error)
     timing = bj_json_to_canonical (json_object_get_object_member (report, "timing"));
   add_untrusted (&details, "task", plan->task);
   add_untrusted (&details, "activity", bj_session_is_over (call->session) ? "" : activity);
+  add_untrusted (&details, "question", report != NULL ? json_object_get_string_member_with_default (report, "question", "") : "");
   add_untrusted (&details, "check", report != NULL ? get_string (report, "check", "command") : plan->check);
   add_untrusted (&details, "check-source",
                  report != NULL ? get_string (report, "check", "source") : plan->check != NULL ? "caller" : "");
@@ -188,6 +190,27 @@ work_resume (BjBusCall *call, GError **error)
     return FALSE;
   bj_dbus_session_complete_resume (call->skeleton, g_steal_pointer (&call->invocation));
   return TRUE;
+}
+
+static gboolean
+work_answer (BjBusCall *call, GError **error)
+{
+  const char *text;
+
+  g_variant_get (g_dbus_method_invocation_get_parameters (call->invocation), "(&s)", &text);
+  if (!bj_session_answer (call->session, text, call->uid, error))
+    return FALSE;
+  bj_dbus_session_complete_answer (call->skeleton, g_steal_pointer (&call->invocation));
+  return TRUE;
+}
+
+static gboolean
+on_answer (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, const char *text, BjSession *session)
+{
+  BjBusCall *call = bus_call_new (session, invocation, work_answer);
+
+  call->uid = bj_gate_get_caller (invocation)->uid;
+  return bus_call_run (call);
 }
 
 static gboolean
@@ -300,6 +323,27 @@ on_open_transcript (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, 
   return bus_call_run (bus_call_new (session, invocation, work_open_transcript));
 }
 
+static gboolean
+work_open_evidence (BjBusCall *call, GError **error)
+{
+  const char *name;
+  int fd;
+
+  g_variant_get (g_dbus_method_invocation_get_parameters (call->invocation), "(&s)", &name);
+  fd = bj_session_open_evidence (call->session, name, error);
+  if (fd < 0)
+    return FALSE;
+  answer_fd (call, fd);
+  return TRUE;
+}
+
+static gboolean
+on_open_evidence (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, GUnixFDList *fds, const char *name,
+                  BjSession *session)
+{
+  return bus_call_run (bus_call_new (session, invocation, work_open_evidence));
+}
+
 static GVariant *
 describe_result (const BjExecResult *result)
 {
@@ -328,6 +372,9 @@ check_usable (BjSession *session, GError **error)
 {
   if (bj_session_set_over_error (session, error))
     return FALSE;
+  if (bj_session_is_asking (session))
+    return bj_error_set (error, BJ_ERROR_INVALID, "Session %s waits for an answer, its machine is paused: belljar answer",
+                         bj_session_get_id (session));
   if (bj_session_is_stalled (session))
     return bj_session_set_stall_error (session, error);
   if (bj_session_is_paused (session))
@@ -500,9 +547,11 @@ static const struct
   { "handle-stop", G_CALLBACK (on_stop) },
   { "handle-pause", G_CALLBACK (on_pause) },
   { "handle-resume", G_CALLBACK (on_resume) },
+  { "handle-answer", G_CALLBACK (on_answer) },
   { "handle-extend", G_CALLBACK (on_extend) },
   { "handle-screenshot", G_CALLBACK (on_screenshot) },
   { "handle-open-transcript", G_CALLBACK (on_open_transcript) },
+  { "handle-open-evidence", G_CALLBACK (on_open_evidence) },
   { "handle-list-plan", G_CALLBACK (on_list_plan) },
   { "handle-exec", G_CALLBACK (on_exec) },
   { "handle-report", G_CALLBACK (on_report) },

@@ -11,10 +11,15 @@
 #include "bj-record.h"
 #include "bj-untrusted.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define TRANSCRIPT_MAX (64ull * 1024 * 1024)
 #define PLAN_TEXT_MAX 2000
+#define EVIDENCE_NAME_MAX 128
+#define SEARCH_CHUNK 65536
 
 gboolean
 bj_session_open_transcript (BjSession *self, GError **error)
@@ -167,6 +172,61 @@ bj_session_take_screenshot (BjSession *self, GError **error)
   return g_steal_pointer (&png);
 }
 
+/* A name that leads nowhere but down: no part of it begins with a dot. */
+static gboolean
+is_evidence_name (const char *name)
+{
+  return strlen (name) <= EVIDENCE_NAME_MAX
+         && g_regex_match_simple ("^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*\\z", name, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT);
+}
+
+/* Looks for @text in what can be read from @fd, a chunk at a time; the end of one may be the beginning of it. */
+static gboolean
+has_text (int fd, const char *text)
+{
+  g_autoptr(GString) window = g_string_new (NULL);
+  g_autofree char *chunk = g_malloc (SEARCH_CHUNK);
+  gsize length = strlen (text);
+  ssize_t got;
+
+  while ((got = read (fd, chunk, SEARCH_CHUNK)) > 0 || (got < 0 && errno == EINTR))
+    {
+      g_string_append_len (window, chunk, MAX (got, 0));
+      if (memmem (window->str, window->len, text, length) != NULL)
+        return TRUE;
+      if (window->len >= length)
+        g_string_erase (window, 0, (gssize) (window->len - length + 1));
+    }
+  return FALSE;
+}
+
+/* In a transcript's one form, no text inside a value can look like a member. */
+static gboolean
+is_in_transcript (BjSession *self, const char *name)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (self);
+  g_autofree char *member = g_strdup_printf ("\"file\":\"%s\"", name);
+  g_auto(BjFd) fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+  return fd >= 0 && has_text (fd, member);
+}
+
+int
+bj_session_open_evidence (BjSession *self, const char *name, GError **error)
+{
+  g_autofree char *folder = bj_session_dup_dir (self, "evidence");
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+  g_auto(BjFd) fd = -1;
+  struct stat info;
+
+  if (is_evidence_name (name) && is_in_transcript (self, name))
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd >= 0 && fstat (fd, &info) == 0 && S_ISREG (info.st_mode))
+    return g_steal_fd (&fd);
+  bj_error_set (error, BJ_ERROR_NOT_FOUND, "Session %s has no evidence of that name: its transcript has the names", self->plan->id);
+  return -1;
+}
+
 GVariant *
 bj_session_list_plan (BjSession *self, GError **error)
 {
@@ -216,6 +276,7 @@ gboolean
 bj_session_seal (BjSession *self, const char *outcome, const char *error_name, const char *message, GError **error)
 {
   const char *state = g_str_equal (outcome, "DONE") ? "finished" : g_str_equal (outcome, "CANCELLED") ? "cancelled" : "failed";
+  g_autoptr(GError) settle_error = NULL;
   gboolean ok;
 
   bj_session_record (self, TRUE, "end", bj_record_end (outcome, error_name, message));
@@ -226,5 +287,7 @@ bj_session_seal (BjSession *self, const char *outcome, const char *error_name, c
   self->finished = g_get_real_time () / G_USEC_PER_SEC;
   g_mutex_unlock (&self->lock);
   bj_session_set_state (self, state);
+  if (!bj_store_settle_tasks (self->context->store, &settle_error))
+    g_warning ("Session %s: the task list cannot be written: %s", self->plan->id, settle_error->message);
   return ok;
 }

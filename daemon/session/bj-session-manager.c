@@ -40,7 +40,7 @@ typedef struct
 
 G_DEFINE_FINAL_TYPE (BjSessionManager, bj_session_manager, G_TYPE_OBJECT)
 
-static guint changed_signal;
+static guint changed_signal, over_signal;
 
 static void
 bj_session_manager_finalize (GObject *object)
@@ -59,6 +59,7 @@ bj_session_manager_class_init (BjSessionManagerClass *klass)
   G_OBJECT_CLASS (klass)->finalize = bj_session_manager_finalize;
   changed_signal = g_signal_new ("changed", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                  G_TYPE_NONE, 0);
+  over_signal = g_signal_new ("over", BJ_TYPE_SESSION_MANAGER, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void
@@ -131,6 +132,20 @@ bj_session_manager_get_gateway (BjSessionManager *self)
   return self->gateway;
 }
 
+/* What is on disk takes no room among those that run. */
+static guint
+count_running (BjSessionManager *self)
+{
+  GHashTableIter iter;
+  gpointer session;
+  guint n = 0;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    n += !bj_session_is_over (session) && !bj_session_is_parked (session);
+  return n;
+}
+
 static guint
 count_live (BjSessionManager *self, gboolean (*matches) (const BjSessionPlan *plan, const char *name), const char *name)
 {
@@ -167,6 +182,38 @@ guint
 bj_session_manager_count_on_project (BjSessionManager *self, const char *project)
 {
   return count_live (self, works_on_project, project);
+}
+
+GStrv
+bj_session_manager_dup_live_digests (BjSessionManager *self)
+{
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new ();
+  GHashTableIter iter;
+  gpointer session;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    if (!bj_session_is_over (session) && bj_session_get_plan (session)->image != NULL)
+      g_strv_builder_add (builder, bj_session_get_plan (session)->image->digest);
+  return g_strv_builder_end (builder);
+}
+
+BjSessionPresence
+bj_session_manager_look (BjSessionManager *self, const char *id, gboolean forget)
+{
+  BjSession *session = lookup_id (self, id);
+
+  if (session == NULL)
+    return BJ_SESSION_UNKNOWN;
+  if (!bj_session_is_over (session))
+    return BJ_SESSION_LIVE;
+  if (forget)
+    {
+      bj_session_bus_unexport (session);
+      g_hash_table_remove (self->sessions, bj_session_get_path (session));
+      g_signal_emit (self, changed_signal, 0);
+    }
+  return BJ_SESSION_OVER;
 }
 
 static void
@@ -216,17 +263,26 @@ on_wait_timeout (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+/* Whether it lives on without this daemon: on disk, or because its machine is the host's to keep. */
 static gboolean
-is_not_kept (const BjSessionPlan *plan, const char *unused)
+is_kept (BjSessionManager *self, BjSession *session)
 {
-  return plan->task != NULL;
+  return bj_session_is_suspended (session)
+         || (self->context->config->keep_sessions && bj_session_get_plan (session)->task == NULL);
 }
 
 /* Sessions that have to end before the daemon can. */
 static guint
 count_ending (BjSessionManager *self)
 {
-  return count_live (self, self->context->config->keep_sessions ? is_not_kept : NULL, NULL);
+  GHashTableIter iter;
+  gpointer session;
+  guint n = 0;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &session))
+    n += !bj_session_is_over (session) && !is_kept (self, session);
+  return n;
 }
 
 static void
@@ -234,15 +290,17 @@ on_over (BjSession *session, gpointer data)
 {
   BjSessionManager *self = data;
   guint ending = count_ending (self);
+  gboolean answers = bj_session_is_over (session) || bj_session_wants_person (session);
 
   for (guint i = self->waiters->len; i > 0; i--)
     {
       BjWait *wait = g_ptr_array_index (self->waiters, i - 1);
 
-      if (wait->session == session || (wait->session == NULL && ending == 0))
+      if ((wait->session == session && answers) || (wait->session == NULL && ending == 0))
         answer_wait (wait);
     }
   g_signal_emit (self, changed_signal, 0);
+  g_signal_emit (self, over_signal, 0);
 }
 
 static void
@@ -271,7 +329,65 @@ bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint t
       g_object_unref (task);
       return;
     }
-  wait_for (self, task, session, bj_session_is_over (session) ? 0 : timeout_ms);
+  wait_for (self, task, session, bj_session_is_over (session) || bj_session_wants_person (session) ? 0 : timeout_ms);
+}
+
+/* What somebody said to one session. */
+typedef struct
+{
+  BjSession *session; /* (owned) */
+  char *text;
+  uid_t uid;
+} BjSaying;
+
+static void
+saying_free (gpointer data)
+{
+  BjSaying *saying = data;
+
+  g_object_unref (saying->session);
+  g_free (saying->text);
+  g_free (saying);
+}
+
+static void
+answer_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  BjSaying *saying = data;
+  GError *error = NULL;
+
+  if (bj_session_answer (saying->session, saying->text, saying->uid, &error))
+    g_task_return_boolean (task, TRUE);
+  else
+    g_task_return_error (task, error);
+}
+
+void
+bj_session_manager_answer_async (BjSessionManager *self, const char *path, const char *text, uid_t uid,
+                                 GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_autoptr(GTask) task = g_task_new (self, NULL, callback, user_data);
+  BjSession *session = g_hash_table_lookup (self->sessions, path);
+  BjSaying *saying;
+
+  g_task_set_source_tag (task, bj_session_manager_answer_async);
+  if (session == NULL)
+    {
+      g_task_return_new_error (task, BJ_ERROR, BJ_ERROR_NOT_FOUND, "There is no session %s", path);
+      return;
+    }
+  saying = g_new0 (BjSaying, 1);
+  saying->session = g_object_ref (session);
+  saying->text = g_strdup (text);
+  saying->uid = uid;
+  g_task_set_task_data (task, saying, saying_free);
+  bj_worker_run (task, answer_thread);
+}
+
+gboolean
+bj_session_manager_answer_finish (BjSessionManager *self, GAsyncResult *result, GError **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
 }
 
 static char *
@@ -367,6 +483,7 @@ add (BjSessionManager *self, BjSession *session)
 {
   g_hash_table_insert (self->sessions, (gpointer) bj_session_get_path (session), g_object_ref (session));
   g_signal_connect_object (session, "over", G_CALLBACK (on_over), self, 0);
+  g_signal_connect_object (session, "waits", G_CALLBACK (on_over), self, 0);
   bj_session_bus_export (session, on_delete, self);
 }
 
@@ -374,7 +491,7 @@ static gboolean
 check_room (BjSessionManager *self, const BjSessionPlan *plan, GError **error)
 {
   const BjConfig *config = self->context->config;
-  guint live = count_live (self, NULL, NULL);
+  guint live = count_running (self);
   struct statvfs fs;
 
   if (live >= config->sessions)
@@ -406,6 +523,11 @@ bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const 
       return NULL;
     }
   plan->slot = (guint) slot;
+  if (plan->item != 0 && !bj_store_begin_task (self->context->store, plan->project, plan->item, plan->id, error))
+    {
+      bj_slots_release (self->context->slots, plan->slot);
+      return NULL;
+    }
   session = bj_session_new (self->context, g_steal_pointer (&plan), self->key);
   bj_session_save (session);
   add (self, session);
@@ -433,7 +555,8 @@ bj_session_manager_load (BjSessionManager *self, GError **error)
         bj_session_recover (session, self->gateway);
     }
   settled = bj_store_list_sessions (self->context->store, error);
-  return settled != NULL && bj_session_recover_world (self->context, settled, error);
+  return settled != NULL && bj_session_recover_world (self->context, settled, error)
+         && bj_store_recover_tasks (self->context->store, error);
 }
 
 gboolean
@@ -452,7 +575,7 @@ bj_session_manager_get_budget (BjSessionManager *self)
 {
   const BjConfig *config = self->context->config;
   g_auto(GVariantBuilder) budget = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
-  guint live = count_live (self, NULL, NULL);
+  guint live = count_running (self);
 
   g_variant_builder_add (&budget, "{sv}", "sessions", g_variant_new_uint32 (config->sessions));
   g_variant_builder_add (&budget, "{sv}", "sessions-used", g_variant_new_uint32 (live));
@@ -472,8 +595,7 @@ bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback c
   g_task_set_source_tag (task, bj_session_manager_shutdown_async);
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    if (!bj_session_is_over (session)
-        && (!self->context->config->keep_sessions || is_not_kept (bj_session_get_plan (session), NULL)))
+    if (!bj_session_is_over (session) && !is_kept (self, session) && !bj_session_suspend (session))
       {
         bj_session_stop (session, "belljard was stopped");
         g_cancellable_cancel (bj_session_get_hurry (session));

@@ -35,6 +35,11 @@ char *bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, 
 /** bj_session_manager_get_owner: @owner: (out): uid. Returns: whether there is such a session */
 gboolean bj_session_manager_get_owner (BjSessionManager *self, const char *path, uid_t *owner);
 
+/** bj_session_manager_answer_async: @uid: who answers the session's question, and may */
+void bj_session_manager_answer_async (BjSessionManager *self, const char *path, const char *text, uid_t uid,
+                                      GAsyncReadyCallback callback, gpointer user_data);
+gboolean bj_session_manager_answer_finish (BjSessionManager *self, GAsyncResult *result, GError **error);
+
 /** bj_session_manager_wait_async: Ends when the session has ended or after @timeout_ms. Main loop is not blocked. */
 void bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint timeout_ms,
                                     GAsyncReadyCallback callback, gpointer user_data);
@@ -43,6 +48,18 @@ gboolean bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *r
 
 /** bj_session_manager_get_gateway: (transfer none): for doctor */
 BjGateway *bj_session_manager_get_gateway (BjSessionManager *self);
+
+typedef enum
+{
+  BJ_SESSION_UNKNOWN,
+  BJ_SESSION_LIVE, /* it works, or waits for somebody */
+  BJ_SESSION_OVER,
+} BjSessionPresence;
+
+/** bj_session_manager_look: @forget: takes one that is over off the bus; its folder and its row are then the caller's to remove */
+BjSessionPresence bj_session_manager_look (BjSessionManager *self, const char *id, gboolean forget);
+/** bj_session_manager_dup_live_digests: Returns: (transfer full): of the images that live sessions started from */
+GStrv bj_session_manager_dup_live_digests (BjSessionManager *self);
 
 guint bj_session_manager_count_using_image (BjSessionManager *self, const char *image);
 guint bj_session_manager_count_on_project (BjSessionManager *self, const char *project);
@@ -53,6 +70,7 @@ GVariant *bj_session_manager_get_budget (BjSessionManager *self);
 void bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback callback, gpointer user_data);
 gboolean bj_session_manager_shutdown_finish (BjSessionManager *self, GAsyncResult *result, GError **error);
 
+/* signal "over": a session has ended, and its report stands */
 /* signal "changed": a session began or ended; properties of images and projects follow from it */
 
 G_END_DECLS

@@ -88,10 +88,16 @@ check_model (GVariant *value, GError **error)
   return bj_error_set (error, BJ_ERROR_INVALID, "is no model name");
 }
 
+static gboolean
+check_item (GVariant *value, GError **error)
+{
+  return g_variant_get_uint32 (value) > 0 || bj_error_set (error, BJ_ERROR_INVALID, "must be an item's number, from 1");
+}
+
 static const BjOption task_options[] = {
   { "project", "s", check_name },   { "image", "s", check_name },     { "check", "s", check_command },
   { "wall-clock", "u", check_wall_clock }, { "memory-mib", "u", check_memory }, { "cpus", "u", check_cpus },
-  { "network", "s", check_network }, { "model", "s", check_model },
+  { "network", "s", check_network }, { "model", "s", check_model },   { "item", "u", check_item },
 };
 
 static const BjOption open_options[] = {
@@ -100,13 +106,22 @@ static const BjOption open_options[] = {
 };
 
 static gboolean
+is_blank (const char *text)
+{
+  return strspn (text, " \t\r\n") == strlen (text);
+}
+
+/* An item of the task list says what is to be done, too. */
+static gboolean
 check_all (const char *task, GVariant *options, GError **error)
 {
+  g_autoptr(GVariant) item = g_variant_lookup_value (options, "item", G_VARIANT_TYPE_UINT32);
+
   if (task == NULL)
     return bj_options_check (options, open_options, G_N_ELEMENTS (open_options), error);
   if (strlen (task) > TASK_MAX)
     return bj_error_set (error, BJ_ERROR_INVALID, "The task may have at most %d bytes", TASK_MAX);
-  if (strspn (task, " \t\r\n") == strlen (task))
+  if (item == NULL && is_blank (task))
     return bj_error_set (error, BJ_ERROR_INVALID, "The task is empty: say what shall be done");
   return bj_options_check (options, task_options, G_N_ELEMENTS (task_options), error);
 }
@@ -159,6 +174,28 @@ resolve_project (BjSessionPlan *plan, BjContext *context, GVariant *options, GEr
 }
 
 static gboolean
+resolve_item (BjSessionPlan *plan, BjContext *context, GVariant *options, GError **error)
+{
+  g_autoptr(BjTaskRow) row = NULL;
+
+  if (!g_variant_lookup (options, "item", "u", &plan->item))
+    return TRUE;
+  if (plan->own_project)
+    return bj_error_set (error, BJ_ERROR_INVALID, "Option “item”: needs the option “project”, whose task list it is in");
+  row = bj_store_dup_task (context->store, plan->project, plan->item, error);
+  if (row == NULL)
+    return FALSE;
+  if (g_str_equal (row->status, "done") || g_str_equal (row->status, "dropped"))
+    return bj_error_set (error, BJ_ERROR_INVALID, "Item %u of the project “%s” is %s: set it to todo first", plan->item,
+                         plan->project, row->status);
+  if (!is_blank (plan->task))
+    return TRUE;
+  g_free (plan->task);
+  plan->task = g_steal_pointer (&row->text);
+  return TRUE;
+}
+
+static gboolean
 resolve_model (BjSessionPlan *plan, BjContext *context, GVariant *options, GError **error)
 {
   const BjConfig *config = context->config;
@@ -202,7 +239,7 @@ bj_session_plan_new (BjContext *context, const BjCaller *caller, const char *tas
   network = dup_option (options, "network");
   plan->wants_network = g_strcmp0 (network, "none") != 0;
   if (!resolve_model (plan, context, options, error) || !resolve_image (plan, context, options, error)
-      || !resolve_project (plan, context, options, error))
+      || !resolve_project (plan, context, options, error) || !resolve_item (plan, context, options, error))
     return NULL;
   return g_steal_pointer (&plan);
 }

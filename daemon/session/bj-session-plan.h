@@ -15,6 +15,7 @@ typedef struct
   char *project;      /* (nullable): without one nothing is shared and nothing is kept */
   gboolean own_project; /* made for this task, because the caller named none */
   BjImage *image;
+  guint item; /* of the project's task list; 0: none */
   char *check; /* (nullable): the caller's */
   char *model; /* "" for an open session */
   guint wall_clock_s;

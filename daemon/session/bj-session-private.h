@@ -43,10 +43,19 @@ struct _BjSession
   gboolean stalled; /* its machine waits for room on the host's disk */
   gboolean sync_pending;
   guint64 announced_length;
+  gboolean over_time;  /* its time is over, and it can be extended */
+  gboolean asking;     /* the agent asked a person; until the work goes on */
+  gboolean suspending; /* the daemon ends: the machine goes to disk, the session stays */
+  gboolean suspended;
+  gboolean parked; /* its machine is on disk */
+  GBytes *memory;  /* (nullable): of the agent that asked, for the one that goes on */
+  char *answer;    /* (nullable): a person's */
   BjMachine *machine;
   BjTranscript *transcript;
 };
 
+/* Emits "waits" soon. */
+void bj_session_emit_waits (BjSession *self);
 /* Brings the bus's view up to date soon; call with the lock held. */
 void bj_session_sync_later (BjSession *self);
 

@@ -3,6 +3,7 @@
 
 #include "bj-session-recover.h"
 
+#include "bj-ask-note.h"
 #include "bj-error.h"
 #include "bj-lease.h"
 #include "bj-machine-note.h"
@@ -14,18 +15,27 @@
 
 #define ID_LENGTH 8
 
-/* A session without an agent can live on: its machine is all there is to it. */
+static gboolean
+waits_for_answer (BjContext *context, const char *id)
+{
+  g_autofree char *dir = g_build_filename (context->state_dir, "sessions", id, NULL);
+
+  return bj_ask_note_exists (dir);
+}
+
+/* A session without an agent can live on: its machine is all there is to it. One that waits for an answer goes on waiting. */
 static gboolean
 adopt (BjSession *session, BjGateway *gateway, GError **error)
 {
   BjContext *context = bj_session_get_context (session);
   const BjSessionPlan *plan = bj_session_get_plan (session);
+  gboolean waits = waits_for_answer (context, plan->id);
 
-  if (!context->config->keep_sessions || plan->task != NULL || plan->image == NULL)
+  if (!waits && (!context->config->keep_sessions || plan->task != NULL || plan->image == NULL))
     return bj_error_set (error, BJ_ERROR_FAILED, "it is not of the kind that lives on");
   if (!bj_slots_reserve (context->slots, plan->slot))
     return bj_error_set (error, BJ_ERROR_BUSY, "its slot is taken");
-  if (bj_session_adopt_async (session, gateway, error))
+  if (waits ? bj_session_wait_on_async (session, gateway, error) : bj_session_adopt_async (session, gateway, error))
     return TRUE;
   bj_slots_release (context->slots, plan->slot);
   return FALSE;
@@ -60,15 +70,24 @@ is_known (GPtrArray *rows, const char *name)
   return FALSE;
 }
 
+/* Whether a session that is not over goes on, with whatever it has on disk. */
 static gboolean
-is_live (GPtrArray *rows, const char *name)
+lives_on (BjContext *context, const BjSessionRow *row)
+{
+  gboolean over = g_str_equal (row->state, "finished") || g_str_equal (row->state, "failed") || g_str_equal (row->state, "cancelled");
+
+  return !over && (context->config->keep_sessions || waits_for_answer (context, row->id));
+}
+
+static gboolean
+is_of_one_that_lives_on (BjContext *context, GPtrArray *rows, const char *id)
 {
   for (guint i = 0; i < rows->len; i++)
     {
       const BjSessionRow *row = g_ptr_array_index (rows, i);
 
-      if (g_str_equal (row->id, name))
-        return *row->outcome == '\0';
+      if (g_str_equal (row->id, id))
+        return lives_on (context, row);
     }
   return FALSE;
 }
@@ -77,15 +96,13 @@ is_live (GPtrArray *rows, const char *name)
 static gboolean
 is_of_live_session (BjContext *context, GPtrArray *rows, const char *machine)
 {
-  if (!context->config->keep_sessions)
-    return FALSE;
   for (guint i = 0; i < rows->len; i++)
     {
       const BjSessionRow *row = g_ptr_array_index (rows, i);
       g_autofree char *dir = g_build_filename (context->state_dir, "sessions", row->id, NULL);
       g_autoptr(BjMachineSpec) spec = g_new0 (BjMachineSpec, 1);
 
-      if (*row->outcome != '\0')
+      if (!lives_on (context, row))
         continue;
       spec->id = g_strdup (row->id);
       bj_machine_note_apply (dir, spec);
@@ -152,7 +169,7 @@ clean_folder (BjContext *context, GPtrArray *rows, const char *name)
     {
       g_autofree char *below = g_build_filename (path, entry, NULL);
 
-      if (g_str_equal (entry, "evidence") || (is_live (rows, name) && context->config->keep_sessions))
+      if (g_str_equal (entry, "evidence") || is_of_one_that_lives_on (context, rows, name))
         continue;
       g_message ("Removing %s, left by an earlier belljard", below);
       bj_remove_tree (below, NULL);

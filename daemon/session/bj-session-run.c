@@ -7,6 +7,7 @@
 #include "bj-work.h"
 
 #include "bj-error.h"
+#include "bj-fault.h"
 #include "bj-fd.h"
 #include "bj-lease.h"
 #include "bj-machine-note.h"
@@ -21,13 +22,12 @@
 #define WATCH_S 1.0
 #define AGENT_GRACE_S 5
 
-typedef gboolean (*BjStep) (BjWork *work, GError **error);
-
 static void
 work_free (BjWork *work)
 {
   g_clear_pointer (&work->cable, bj_cable_free);
   g_clear_object (&work->machine);
+  g_clear_pointer (&work->model, g_variant_unref);
   g_object_unref (work->session);
   g_free (work->baseline);
   g_free (work->baseline_tree);
@@ -53,9 +53,8 @@ work_new (BjSession *session, BjGateway *gateway)
   return work;
 }
 
-/* Runs @step with its intent written down before and its outcome after. */
-static gboolean
-journaled (BjWork *work, const char *action, BjStep step, GError **error)
+gboolean
+bj_work_journaled (BjWork *work, const char *action, BjStep step, GError **error)
 {
   BjStore *store = work->context->store;
   g_autofree char *subject = g_strconcat ("session/", work->plan->id, NULL);
@@ -65,7 +64,9 @@ journaled (BjWork *work, const char *action, BjStep step, GError **error)
 
   if (entry == 0)
     return FALSE;
+  bj_fault_point (action, "begun");
   step (work, &failure);
+  bj_fault_point (action, "done");
   if (!bj_journal_end (store, entry, failure, failure == NULL ? error : NULL))
     return FALSE;
   if (failure == NULL)
@@ -94,69 +95,22 @@ make_folders (BjWork *work, GError **error)
 }
 
 static gboolean
-probe_model (BjWork *work, GVariant **info, GError **error)
-{
-  if (work->plan->task == NULL)
-    return TRUE;
-  bj_session_set_activity (work->session, "asking the model server");
-  *info = bj_gateway_probe (work->gateway, work->plan->model, error);
-  return *info != NULL;
-}
-
-static GVariant *
-describe_task (BjWork *work, GVariant *probe)
-{
-  const BjSessionPlan *plan = work->plan;
-  g_auto(GVariantDict) task = G_VARIANT_DICT_INIT (NULL);
-  g_autofree char *folder = g_strconcat ("/work/", plan->project, NULL);
-  gboolean tools = TRUE;
-  gboolean vision = FALSE;
-  gboolean thinking = FALSE;
-  guint32 context = 0;
-  int wanted_vision = work->context->config->model_vision;
-
-  g_variant_lookup (probe, "tools", "b", &tools);
-  g_variant_lookup (probe, "vision", "b", &vision);
-  g_variant_lookup (probe, "thinking", "b", &thinking);
-  g_variant_lookup (probe, "context", "u", &context);
-  g_variant_dict_insert (&task, "task", "s", plan->task);
-  g_variant_dict_insert (&task, "project", "s", plan->project);
-  g_variant_dict_insert_value (&task, "folder", g_variant_new_bytestring (folder));
-  g_variant_dict_insert (&task, "os", "s", plan->image->os);
-  g_variant_dict_insert (&task, "model", "s", plan->model);
-  g_variant_dict_insert (&task, "check", "s", work->check != NULL ? work->check : "");
-  g_variant_dict_insert (&task, "output-bytes", "u", (guint32) work->context->config->output_bytes);
-  g_variant_dict_insert (&task, "context", "u", context);
-  g_variant_dict_insert (&task, "vision", "b", wanted_vision >= 0 ? wanted_vision == 1 : vision);
-  g_variant_dict_insert (&task, "think", "b", thinking);
-  g_variant_dict_insert (&task, "textual-tools", "b", !tools);
-  g_variant_dict_insert (&task, "network", "s", work->network ? "internet" : "none");
-  return g_variant_dict_end (&task);
-}
-
-static gboolean
 start_up (BjWork *work, GError **error)
 {
-  g_autoptr(GVariant) probe = NULL;
-
   if (!make_folders (work, error) || !bj_session_open_transcript (work->session, error)
-      || !journaled (work, "baseline", bj_work_take_baseline, error))
+      || !bj_work_journaled (work, "baseline", bj_work_take_baseline, error))
     return FALSE;
   bj_work_settle_network (work);
   bj_work_record_begin (work);
   bj_session_note_queue (work->session);
-  if (!probe_model (work, &probe, error) || !journaled (work, "machine-start", bj_work_start_machine, error))
+  if (!bj_work_probe_model (work, error) || !bj_work_journaled (work, "machine-start", bj_work_start_machine, error))
     return FALSE;
   bj_session_set_state (work->session, "running");
   bj_session_record (work->session, TRUE, "state", bj_record_state ("running"));
-  if (probe == NULL)
-    {
-      bj_session_set_activity (work->session, "waiting for commands");
-      return TRUE;
-    }
-  bj_session_set_activity (work->session, "thinking");
-  work->agent = bj_agent_peer_start (work->session, work->gateway, describe_task (work, probe), error);
-  return work->agent != NULL;
+  if (work->plan->task != NULL)
+    return bj_work_start_agent (work, error);
+  bj_session_set_activity (work->session, "waiting for commands");
+  return TRUE;
 }
 
 /* Until the agent is done, a limit is reached, somebody stops it, or the machine or the agent is gone. */
@@ -165,13 +119,12 @@ wait_for_work (BjWork *work)
 {
   BjSession *session = work->session;
 
-  while (bj_session_wait_end (session, WATCH_S) == BJ_END_NONE)
+  while (bj_session_wait_end (session, WATCH_S) == BJ_END_NONE && !bj_session_is_asking (session))
     {
-      if (g_get_real_time () / G_USEC_PER_SEC >= bj_session_get_deadline (session))
-        bj_session_end_work (session, BJ_END_WALL_CLOCK, NULL, NULL);
+      bj_work_watch_time (work);
       bj_work_watch_machine (work);
       if (work->agent != NULL && !bj_agent_peer_is_running (work->agent)
-          && bj_session_wait_end (session, AGENT_GRACE_S) == BJ_END_NONE)
+          && bj_session_wait_end (session, AGENT_GRACE_S) == BJ_END_NONE && !bj_session_is_asking (session))
         bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED),
                              "The agent ended without a result");
     }
@@ -180,9 +133,7 @@ wait_for_work (BjWork *work)
 static void
 record_limit (BjWork *work, BjEnd end)
 {
-  if (end == BJ_END_WALL_CLOCK)
-    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
-  else if (end == BJ_END_STEPS)
+  if (end == BJ_END_STEPS)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
   else if (end == BJ_END_AGENT_LIMIT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("agent", bj_session_get_steps (work->session)));
@@ -236,6 +187,8 @@ wrap_up (BjWork *work, BjEnd end, gboolean had_machine, GError **failure)
   g_autoptr(GError) error = NULL;
 
   bj_session_set_state (work->session, "verifying");
+  if (bj_session_is_asking (work->session))
+    bj_session_record (work->session, TRUE, "state", bj_record_state ("verifying"));
   record_limit (work, end);
   if (work->agent != NULL)
     bj_agent_peer_end (g_steal_pointer (&work->agent));
@@ -250,14 +203,14 @@ wrap_up (BjWork *work, BjEnd end, gboolean had_machine, GError **failure)
   bj_work_end_machine (work);
   if (!had_machine)
     return;
-  if (!journaled (work, "tree", write_tree_step, &error))
+  if (!bj_work_journaled (work, "tree", write_tree_step, &error))
     {
       g_propagate_prefixed_error (failure, g_steal_pointer (&error), "Writing the project's tree: ");
       return;
     }
   if (is_checkable (end) && work->plan->task != NULL)
     bj_work_verify (work);
-  if (!journaled (work, "commit", bj_work_commit, &error))
+  if (!bj_work_journaled (work, "commit", bj_work_commit, &error))
     g_propagate_prefixed_error (failure, g_steal_pointer (&error), "Committing: ");
 }
 
@@ -310,18 +263,42 @@ seal (BjWork *work, BjEnd end, const GError *failure)
   g_free (ending.message);
 }
 
-/* From the moment the machine works, or failed to, to the end. */
-static void
-carry_on (BjWork *work, gboolean up, GError *failure)
+/* Where a session stands when its worker takes it up. */
+typedef enum
 {
+  BJ_STAND_FAILED, /* its machine did not come up */
+  BJ_STAND_UP,
+  BJ_STAND_WAITS,  /* for an answer */
+} BjStand;
+
+/* The agent's work, and the waits for answers between its parts. */
+static void
+work_on (BjWork *work, BjStand stand)
+{
+  gboolean goes_on = stand == BJ_STAND_UP || bj_work_go_on_waiting (work);
+
+  while (goes_on)
+    {
+      wait_for_work (work);
+      goes_on = bj_session_is_asking (work->session) && bj_work_wait_answer (work);
+    }
+}
+
+/* From there to the end. */
+static void
+carry_on (BjWork *work, BjStand stand, GError *failure)
+{
+  gboolean up = stand != BJ_STAND_FAILED;
   g_autofree char *folder = bj_session_dup_dir (work->session, "agent");
   g_autoptr(GError) first = failure;
   BjEnd end;
 
   if (up)
-    wait_for_work (work);
+    work_on (work, stand);
   else
     bj_session_end_work (work->session, BJ_END_AGENT, NULL, NULL);
+  if (bj_session_is_suspended (work->session))
+    return;
   end = bj_session_get_end (work->session);
   if (end == BJ_END_STOPPED)
     g_clear_error (&first);
@@ -330,6 +307,7 @@ carry_on (BjWork *work, gboolean up, GError *failure)
   if (!work->slot_is_leased)
     bj_slots_release (work->context->slots, work->plan->slot);
   bj_remove_tree (folder, NULL);
+  bj_work_forget_wait (work);
   seal (work, end, first);
   bj_session_announce_over (work->session);
 }
@@ -341,28 +319,43 @@ run_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellab
   GError *failure = NULL;
   gboolean up = start_up (work, &failure);
 
-  carry_on (work, up, failure);
+  carry_on (work, up ? BJ_STAND_UP : BJ_STAND_FAILED, failure);
   g_task_return_boolean (task, TRUE);
 }
 
 static void
 adopted_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
 {
-  carry_on (data, TRUE, NULL);
+  carry_on (data, BJ_STAND_UP, NULL);
   g_task_return_boolean (task, TRUE);
 }
 
-/* Slot and memory of a machine that went on while nobody counted. One from the pool has a slot of its own. */
-static gboolean
-lease_adopted (BjWork *work, const BjMachineSpec *spec, GError **error)
+static void
+waiting_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
 {
-  BjContext *context = work->context;
+  carry_on (data, BJ_STAND_WAITS, NULL);
+  g_task_return_boolean (task, TRUE);
+}
 
-  work->slot_is_leased = spec->slot == work->plan->slot;
-  if (!work->slot_is_leased && !bj_slots_reserve (context->slots, spec->slot))
-    return bj_error_set (error, BJ_ERROR_BUSY, "its machine's slot is taken");
-  bj_machine_on_gone (work->machine, (GDestroyNotify) bj_lease_free,
-                      bj_lease_adopt (context, spec->memory_mib, spec->slot));
+/* @work: (transfer full) */
+static void
+run_in_worker (BjWork *work, GTaskThreadFunc func)
+{
+  g_autoptr(GTask) task = g_task_new (work->session, NULL, NULL, NULL);
+
+  g_task_set_task_data (task, work, (GDestroyNotify) work_free);
+  bj_worker_run (task, func);
+}
+
+gboolean
+bj_session_wait_on_async (BjSession *session, BjGateway *gateway, GError **error)
+{
+  g_autoptr(BjWork) work = work_new (session, gateway);
+
+  if (!bj_work_recall_wait (work, error))
+    return FALSE;
+  bj_session_warn (session, "belljard was restarted; the session went on waiting for an answer");
+  run_in_worker (g_steal_pointer (&work), waiting_thread);
   return TRUE;
 }
 
@@ -373,20 +366,19 @@ bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
   BjContext *context = work->context;
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
   g_autofree char *dir = bj_session_dup_dir (session, NULL);
-  g_autoptr(GTask) task = NULL;
 
   bj_machine_note_apply (dir, spec);
+  spec->share = work->shared = work->plan->project != NULL;
   work->machine = bj_machine_new (work->context->engine, spec);
   if (!bj_machine_adopt (work->machine, error) || !bj_session_open_transcript (session, error))
     return FALSE;
-  work->shared = work->plan->project != NULL;
   if (work->shared)
     {
       work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree, error);
       if (work->baseline == NULL && *error != NULL)
         return FALSE;
     }
-  if (!lease_adopted (work, spec, error))
+  if (!bj_work_lease_adopted (work, spec, spec->memory_mib, error))
     return FALSE;
   work->network = spec->network && context->firewall != NULL;
   if (work->network)
@@ -394,9 +386,7 @@ bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error)
   bj_session_set_machine (session, work->machine);
   bj_session_set_state (session, "running");
   bj_session_warn (session, "belljard was restarted; the machine went on meanwhile");
-  task = g_task_new (session, NULL, NULL, NULL);
-  g_task_set_task_data (task, g_steal_pointer (&work), (GDestroyNotify) work_free);
-  bj_worker_run (task, adopted_thread);
+  run_in_worker (g_steal_pointer (&work), adopted_thread);
   return TRUE;
 }
 
@@ -433,10 +423,11 @@ bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
   if (work->plan->project != NULL)
     work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree,
                                             &head_error);
-  if (head_error == NULL && work->plan->project != NULL && journaled (work, "tree", write_tree_step, &failure))
-    journaled (work, "commit", bj_work_commit, &failure);
+  if (head_error == NULL && work->plan->project != NULL && bj_work_journaled (work, "tree", write_tree_step, &failure))
+    bj_work_journaled (work, "commit", bj_work_commit, &failure);
   if (failure != NULL)
     bj_session_warn (session, "What the session left in its project could not be committed: %s", failure->message);
   drop_empty_project (work);
+  bj_work_forget_wait (work);
   seal (work, BJ_END_AGENT, NULL);
 }

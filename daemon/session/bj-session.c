@@ -11,6 +11,7 @@
 G_DEFINE_FINAL_TYPE (BjSession, bj_session, G_TYPE_OBJECT)
 
 static guint over_signal;
+static guint waits_signal;
 
 static void
 bj_session_finalize (GObject *object)
@@ -32,6 +33,8 @@ bj_session_finalize (GObject *object)
   g_free (self->error_message);
   g_free (self->agent_check);
   g_free (self->agent_setup);
+  g_free (self->answer);
+  g_clear_pointer (&self->memory, g_bytes_unref);
   g_clear_object (&self->machine);
   g_clear_pointer (&self->transcript, bj_transcript_free);
   g_mutex_clear (&self->lock);
@@ -45,6 +48,7 @@ bj_session_class_init (BjSessionClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = bj_session_finalize;
   over_signal = g_signal_new ("over", BJ_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 0);
+  waits_signal = g_signal_new ("waits", BJ_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void
@@ -367,7 +371,7 @@ bj_session_wait_end (BjSession *self, double seconds)
   BjEnd end;
 
   g_mutex_lock (&self->lock);
-  while (self->end == BJ_END_NONE)
+  while (self->end == BJ_END_NONE && !self->asking)
     if (!g_cond_wait_until (&self->changed, &self->lock, until))
       break;
   end = self->end;
@@ -495,6 +499,8 @@ bj_session_set_paused (BjSession *self, gboolean paused, GError **error)
     return bj_session_set_stall_error (self, error);
   if (!g_str_equal (state, from))
     return bj_error_set (error, BJ_ERROR_INVALID, "Session %s is %s, not %s", self->plan->id, state, from);
+  if (!paused && bj_session_is_over_time (self))
+    return bj_error_set (error, BJ_ERROR_INVALID, "The time of session %s is over: extend it, and it goes on", self->plan->id);
   if (paused ? !bj_machine_pause (machine, error) : !bj_machine_resume (machine, error))
     return FALSE;
   bj_session_set_state (self, paused ? "paused" : "running");
@@ -598,6 +604,20 @@ bj_session_save (BjSession *self)
   fill_row (self, row);
   if (!bj_store_put_session (self->context->store, row, &error))
     g_warning ("Session %s cannot be stored: %s", self->plan->id, error->message);
+}
+
+static gboolean
+emit_waits (gpointer data)
+{
+  sync_skeleton (data);
+  g_signal_emit (data, waits_signal, 0);
+  return G_SOURCE_REMOVE;
+}
+
+void
+bj_session_emit_waits (BjSession *self)
+{
+  g_idle_add_full (G_PRIORITY_DEFAULT, emit_waits, g_object_ref (self), g_object_unref);
 }
 
 static gboolean

@@ -92,6 +92,51 @@ gboolean bj_session_is_paused (BjSession *self);
 /** bj_session_wait_unpaused: For verbs: blocks while a person has paused the machine, or it waits for room on the host. */
 gboolean bj_session_wait_unpaused (BjSession *self, GError **error);
 
+/* bj-session-ask.c: what it wants of a person: the answer to a question of the agent's, or more time. */
+
+/** bj_session_ask: The agent asks; wakes the worker. */
+gboolean bj_session_ask (BjSession *self, const char *question, GBytes *memory, GError **error);
+/** bj_session_ask_again: For one that asked under an earlier daemon. */
+void bj_session_ask_again (BjSession *self, GBytes *memory);
+/** bj_session_answer_again: Somebody answered it already. Blocks. */
+void bj_session_answer_again (BjSession *self, const char *text, uid_t uid);
+/** bj_session_is_asking: From the question until the work goes on. */
+gboolean bj_session_is_asking (BjSession *self);
+/** bj_session_answer: A person's answer, kept durably before this returns. Blocks. */
+gboolean bj_session_answer (BjSession *self, const char *text, uid_t uid, GError **error);
+
+typedef enum
+{
+  BJ_WAKE_TIME,     /* nothing happened in that time */
+  BJ_WAKE_ANSWER,
+  BJ_WAKE_END,      /* it was stopped, or its machine was gone */
+  BJ_WAKE_SUSPEND,  /* the daemon ends */
+} BjWake;
+
+/** bj_session_wait_answer: For the worker: blocks for @seconds at most. */
+BjWake bj_session_wait_answer (BjSession *self, double seconds);
+/** bj_session_begin_wait: For the worker: from now on an answer is asked for; waiters are told. */
+void bj_session_begin_wait (BjSession *self);
+/** bj_session_refuse_answer: It could not be used now; another one is asked for. */
+void bj_session_refuse_answer (BjSession *self);
+/** bj_session_end_wait: The work goes on. */
+void bj_session_end_wait (BjSession *self);
+/** bj_session_dup_answer: @memory: (out) (transfer full) (nullable). Returns: (transfer full) (nullable) */
+char *bj_session_dup_answer (BjSession *self, GBytes **memory);
+void bj_session_set_parked (BjSession *self, gboolean parked);
+gboolean bj_session_is_parked (BjSession *self);
+/** bj_session_suspend: The daemon ends. Returns: whether the session stays, once its worker says so */
+gboolean bj_session_suspend (BjSession *self);
+/** bj_session_announce_suspended: from the worker */
+void bj_session_announce_suspended (BjSession *self);
+gboolean bj_session_is_suspended (BjSession *self);
+
+/** bj_session_set_over_time: Its time is over; waiters are told. */
+void bj_session_set_over_time (BjSession *self, gboolean over_time);
+gboolean bj_session_is_over_time (BjSession *self);
+/** bj_session_wants_person: Whether it waits for somebody to answer, extend or stop it. */
+gboolean bj_session_wants_person (BjSession *self);
+
 /** bj_session_get_exec_line: (transfer none): the commands that people run in it */
 BjExecLine *bj_session_get_exec_line (BjSession *self);
 
@@ -124,6 +169,8 @@ JsonArray *bj_session_dup_records (BjSession *self, char **head, GError **error)
 char *bj_session_dup_report (BjSession *self, GError **error);
 /** bj_session_take_screenshot: Keeps it as evidence too. Returns: (transfer full): a PNG file's bytes. Blocks. */
 GBytes *bj_session_take_screenshot (BjSession *self, GError **error);
+/** bj_session_open_evidence: @name: as a record of the transcript has it. Returns: fd to read, owned by the caller, or -1. Blocks. */
+int bj_session_open_evidence (BjSession *self, const char *name, GError **error);
 /** bj_session_list_plan: Returns: (transfer floating): aa{sv} of the sub-agent's plan, its texts escaped */
 GVariant *bj_session_list_plan (BjSession *self, GError **error);
 /** bj_session_seal: Writes the end record, the signed report and the final row. */
@@ -132,6 +179,7 @@ gboolean bj_session_seal (BjSession *self, const char *outcome, const char *erro
 /** bj_session_save: Puts the row into the store; a failure is logged. */
 void bj_session_save (BjSession *self);
 
+/* signal "waits": emitted on the main loop when it asks for an answer, went to disk or came back, or was suspended */
 /* signal "over": emitted on the main loop when the session has ended and its report stands */
 /** bj_session_announce_over: from the worker */
 void bj_session_announce_over (BjSession *self);

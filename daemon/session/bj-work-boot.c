@@ -24,15 +24,15 @@ note_time (BjWork *work, const BjBoot *boot, const char *phase, gint64 *begun)
   *begun = now;
 }
 
-static gboolean
-attach_share (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **error)
+gboolean
+bj_work_attach_share (BjWork *work, BjMachine *machine, GCancellable *cancellable, GError **error)
 {
   const char *project = work->plan->project;
   g_autoptr(BjProjectRow) row = bj_project_store_lookup (work->context->projects, project, error);
   g_auto(BjFd) folder = row != NULL ? bj_project_store_open_work (work->context->projects, project, error) : -1;
 
   return folder >= 0
-         && bj_machine_attach_share (machine, folder, row->owner_uid, row->owner_gid, boot->cancellable, error);
+         && bj_machine_attach_share (machine, folder, row->owner_uid, row->owner_gid, cancellable, error);
 }
 
 /* The tree's file is the daemon's until it is known which machine reads it. */
@@ -55,8 +55,8 @@ note_machine (BjWork *work, const BjBoot *boot, BjMachine *machine, GError **err
   return dir == NULL || bj_machine_note_write (dir, bj_machine_get_spec (machine), error);
 }
 
-static void
-record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMachineFacts *facts)
+void
+bj_work_record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMachineFacts *facts)
 {
   const BjMachineRecord record = {
     .id = bj_machine_get_id (machine),
@@ -66,6 +66,8 @@ record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMac
     .machine_id = facts->machine_id,
     .mac = facts->mac,
     .random = facts->random,
+    .uuid = facts->uuid,
+    .reseeded = facts->reseeded,
   };
 
   bj_session_record (work->session, TRUE, "machine", bj_record_machine (&record));
@@ -80,7 +82,7 @@ let_go (BjWork *work, BjBoot *boot, BjMachine *machine, const char *start, gint6
   g_auto(BjMachineFacts) facts = { 0 };
 
   if (!note_machine (work, boot, machine, error) || !hand_over_data_disk (boot, machine, error)
-      || (spec->share && !attach_share (work, boot, machine, error)))
+      || (spec->share && !bj_work_attach_share (work, machine, boot->cancellable, error)))
     return FALSE;
   if (spec->network)
     boot->cable = bj_cable_new (work->session, machine);
@@ -94,7 +96,7 @@ let_go (BjWork *work, BjBoot *boot, BjMachine *machine, const char *start, gint6
   if (!bj_machine_setup (machine, mount_point, &facts, boot->cancellable, error))
     return FALSE;
   note_time (work, boot, "setup", begun);
-  record_machine (work, machine, start, &facts);
+  bj_work_record_machine (work, machine, start, &facts);
   return TRUE;
 }
 

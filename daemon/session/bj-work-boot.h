@@ -24,4 +24,9 @@ typedef struct
  */
 gboolean bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error);
 
+/** bj_work_attach_share: Plugs the project's folder in. */
+gboolean bj_work_attach_share (BjWork *work, BjMachine *machine, GCancellable *cancellable, GError **error);
+/** bj_work_record_machine: @start: cold, template, pool; or parked, paused for one that came back */
+void bj_work_record_machine (BjWork *work, BjMachine *machine, const char *start, const BjMachineFacts *facts);
+
 G_END_DECLS

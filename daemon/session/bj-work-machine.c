@@ -4,6 +4,7 @@
 #include "bj-work-boot.h"
 
 #include "bj-error.h"
+#include "bj-lease.h"
 #include "bj-record.h"
 
 #include <sys/statvfs.h>
@@ -102,6 +103,7 @@ bj_work_make_spec (BjWork *work, const char *suffix, guint slot)
       spec->kernel = g_strdup (image->kernel);
       spec->initrd = g_strdup (image->initrd);
       spec->cmdline = g_strdup (image->cmdline);
+      spec->tablet = image->desktop;
     }
   spec->hostname = g_strdup_printf ("belljar-%s", work->plan->id);
   spec->memory_mib = work->memory_mib;
@@ -193,4 +195,17 @@ bj_work_end_machine (BjWork *work)
   /* Tree, commit and report are still to be written: its disk makes room for them. */
   if (!has_room (work))
     bj_teardown_wait (work->context->teardown);
+}
+
+/* One from the pool has a slot of its own. */
+gboolean
+bj_work_lease_adopted (BjWork *work, const BjMachineSpec *spec, guint mib, GError **error)
+{
+  BjContext *context = work->context;
+
+  work->slot_is_leased = spec->slot == work->plan->slot;
+  if (!work->slot_is_leased && !bj_slots_reserve (context->slots, spec->slot))
+    return bj_error_set (error, BJ_ERROR_BUSY, "its machine's slot is taken");
+  bj_machine_on_gone (work->machine, (GDestroyNotify) bj_lease_free, bj_lease_adopt (context, mib, spec->slot));
+  return TRUE;
 }

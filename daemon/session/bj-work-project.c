@@ -108,26 +108,31 @@ settle_check (BjWork *work)
 }
 
 gboolean
-bj_work_take_baseline (BjWork *work, GError **error)
+bj_work_recall_baseline (BjWork *work, GError **error)
 {
-  const BjSessionPlan *plan = work->plan;
-
-  work->memory_mib = plan->memory_mib;
-  if (plan->project != NULL)
-    {
-      bj_session_set_activity (work->session, "recording the project's state");
-      if (plan->own_project
-          && !bj_project_store_create (work->context->projects, plan->project, plan->owner_uid, plan->owner_gid, error))
-        return FALSE;
-      if (!record_owner_state (work, error) || !read_settings (work, error))
-        return FALSE;
-    }
+  work->memory_mib = work->plan->memory_mib;
+  if (!read_settings (work, error))
+    return FALSE;
   settle_check (work);
   if (work->memory_mib == 0)
     work->memory_mib = work->settings.memory_mib;
   if (work->memory_mib == 0)
     work->memory_mib = work->context->config->memory_mib;
   return TRUE;
+}
+
+gboolean
+bj_work_take_baseline (BjWork *work, GError **error)
+{
+  const BjSessionPlan *plan = work->plan;
+
+  if (plan->project == NULL)
+    return bj_work_recall_baseline (work, error);
+  bj_session_set_activity (work->session, "recording the project's state");
+  if (plan->own_project
+      && !bj_project_store_create (work->context->projects, plan->project, plan->owner_uid, plan->owner_gid, error))
+    return FALSE;
+  return record_owner_state (work, error) && bj_work_recall_baseline (work, error);
 }
 
 /* What a protected run will be made on; without it nothing can be proved, but the session goes on. */

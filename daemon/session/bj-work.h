@@ -21,6 +21,7 @@ typedef struct
   gboolean shared;    /* the project's folder is plugged in */
   gboolean slot_is_leased; /* the plan's slot goes back with the machine, not with the session */
   BjAgentPeer *agent; /* (owned) (nullable) */
+  GVariant *model;    /* (owned) (nullable): what the gateway found out about the model */
 
   char *baseline;      /* (owned) (nullable): commit id */
   char *baseline_tree; /* (owned) (nullable) */
@@ -35,12 +36,17 @@ typedef struct
   BjRun same;  /* how the check went in the session's own machine */
   gboolean network;
   guint memory_mib;
+
+  gint64 asked_at;   /* seconds since 1970: since when it waits for an answer */
+  gint64 park_at_us; /* monotonic: when a machine that waits goes to disk */
 } BjWork;
 
 /* bj-work-project.c: the project's folder, before and after. */
 
 /** bj_work_take_baseline: Records the folder as it is; reads belljar.ini from that tree; settles the check. */
 gboolean bj_work_take_baseline (BjWork *work, GError **error);
+/** bj_work_recall_baseline: For a session of an earlier daemon: work->baseline_tree is known; the rest follows from it. */
+gboolean bj_work_recall_baseline (BjWork *work, GError **error);
 /** bj_work_write_tree: Writes what the session left, records what changed. */
 gboolean bj_work_write_tree (BjWork *work, GError **error);
 /** bj_work_commit: Commits exactly that tree, with the verdict in the trailers. */
@@ -60,6 +66,43 @@ void bj_work_end_machine (BjWork *work);
 /** bj_work_make_spec: What every machine of this session has in common; @suffix: "" for its own machine, else of one of its checks. */
 BjMachineSpec *bj_work_make_spec (BjWork *work, const char *suffix, guint slot);
 
+/** bj_work_lease_adopted: Slot and memory of a machine that went on while nobody counted. @mib: 0 for one on disk */
+gboolean bj_work_lease_adopted (BjWork *work, const BjMachineSpec *spec, guint mib, GError **error);
+
+/* bj-work-agent.c */
+
+/** bj_work_probe_model: Whether the model is there; for an open session there is none. */
+gboolean bj_work_probe_model (BjWork *work, GError **error);
+/** bj_work_start_agent: One that goes on with an answer, if there is one. */
+gboolean bj_work_start_agent (BjWork *work, GError **error);
+
+/* bj-work-time.c */
+
+/**
+ * bj_work_watch_time:
+ *
+ * When a task's time is over, its machine is paused and whoever waits for the report gets a partial one. It can be extended for
+ * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile.
+ */
+void bj_work_watch_time (BjWork *work);
+
+/* bj-work-ask.c */
+
+/**
+ * bj_work_wait_answer:
+ *
+ * The agent asked: its machine is paused until the answer is there, and goes to disk after a while. Blocks for as long as it takes.
+ *
+ * Returns: whether the work goes on; else it has ended, or the session was suspended because the daemon ends
+ */
+gboolean bj_work_wait_answer (BjWork *work);
+/** bj_work_go_on_waiting: Likewise, for a session that waits since an earlier daemon. */
+gboolean bj_work_go_on_waiting (BjWork *work);
+/** bj_work_forget_wait: At the end: removes what was kept for a return. */
+void bj_work_forget_wait (BjWork *work);
+/** bj_work_recall_wait: For a session that waits since an earlier daemon: finds its machine. */
+gboolean bj_work_recall_wait (BjWork *work, GError **error);
+
 /* bj-work-verify.c */
 
 /** bj_work_check_same: The check in the session's own machine, on a copy of the folder, before the share is unplugged. */
@@ -69,10 +112,17 @@ void bj_work_verify (BjWork *work);
 
 /* bj-session-run.c */
 
+typedef gboolean (*BjStep) (BjWork *work, GError **error);
+
+/** bj_work_journaled: Runs @step with its intent written down before and its outcome after. */
+gboolean bj_work_journaled (BjWork *work, const char *action, BjStep step, GError **error);
+
 /** bj_session_run_async: Goes through the whole session in a worker; the session emits "over" at the end. */
 void bj_session_run_async (BjSession *session, BjGateway *gateway);
 /** bj_session_adopt_async: Goes on with a session whose machine still lives after a restart of the daemon. Blocks shortly. */
 gboolean bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error);
+/** bj_session_wait_on_async: Goes on with a session that waits for an answer since an earlier daemon. Blocks shortly. */
+gboolean bj_session_wait_on_async (BjSession *session, BjGateway *gateway, GError **error);
 /** bj_session_finish_after_crash: What is left to do for a session that an earlier daemon did not end. Blocks. */
 void bj_session_finish_after_crash (BjSession *session, BjGateway *gateway);
 

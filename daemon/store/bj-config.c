@@ -262,6 +262,8 @@ static const BjKey keys[] = {
   KEY ("images", "mirror", parse_url, mirror, 0, 0),
   KEY ("projects", "backend", parse_backend, project_backend, 0, 0),
   KEY ("projects", "quota", parse_size, project_quota, 0, G_MAXINT64),
+  KEY ("projects", "evidence", parse_size, evidence_bytes, 0, G_MAXINT64),
+  KEY ("projects", "evidence-keep", parse_duration, evidence_keep_s, 0, 3650 * DAY_S),
   KEY ("publish", "remote", parse_text, publish_remote, 0, 0),
   KEY ("publish", "token-file", parse_secret_file, publish_token_file, 0, 0),
   KEY ("sessions", "on-stop", parse_on_stop, keep_sessions, 0, 0),
@@ -285,6 +287,7 @@ new_with_defaults (void)
   config->templates = TRUE;
   config->idle_s = 10 * 60;
   config->park_after_s = 15 * 60;
+  config->evidence_keep_s = 7 * DAY_S;
   config->resolvers = g_strdupv ((char *[]) { "9.9.9.9", "149.112.112.112", NULL });
   config->project_backend = g_strdup ("none");
   return config;

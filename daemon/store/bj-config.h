@@ -33,6 +33,8 @@ typedef struct
   char *mirror;         /* [images] mirror, NULL: the host's */
   char *project_backend; /* [projects] backend: only "none" in this version */
   guint64 project_quota; /* [projects] quota, bytes, "64M"; 0 none */
+  guint64 evidence_bytes; /* [projects] evidence: of all sessions of one project, "1G"; 0 no cap */
+  guint evidence_keep_s;  /* [projects] evidence-keep: what ended less than this ago stays, default 7 days */
   char *publish_remote;     /* [publish] remote */
   char *publish_token_file; /* [publish] token-file */
   gboolean keep_sessions;   /* [sessions] on-stop = end|keep: what SIGTERM does to them, default end */

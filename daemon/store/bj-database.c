@@ -42,6 +42,11 @@ static const char *const migrations[] = {
   "  action TEXT NOT NULL, data TEXT NOT NULL, outcome TEXT NOT NULL) STRICT;",
   /* 2: open entries are found without reading the whole journal */
   "CREATE INDEX journal_open ON journal (id) WHERE outcome = '';",
+  /* 3: what is to be done in a project, and the sessions that worked on it */
+  "CREATE TABLE tasks (project TEXT NOT NULL, id INTEGER NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,"
+  "  status TEXT NOT NULL, created INTEGER NOT NULL, changed INTEGER NOT NULL, PRIMARY KEY (project, id)) STRICT;"
+  "CREATE TABLE task_sessions (project TEXT NOT NULL, task INTEGER NOT NULL, session TEXT NOT NULL, at INTEGER NOT NULL,"
+  "  outcome TEXT NOT NULL, verdict TEXT NOT NULL, PRIMARY KEY (project, task, session)) STRICT;",
 };
 
 static gboolean

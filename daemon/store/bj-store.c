@@ -186,7 +186,10 @@ bj_store_delete_project (BjStore *self, const char *name, GError **error)
 {
   const BjValue value = BJ_TEXT (name);
 
-  return run (self, "DELETE FROM projects WHERE name = ?", &value, 1, error);
+  /* The project goes first: nobody can add to its list any more. What a crash in between leaves goes at the next start. */
+  return run (self, "DELETE FROM projects WHERE name = ?", &value, 1, error)
+         && run (self, "DELETE FROM task_sessions WHERE project = ?", &value, 1, error)
+         && run (self, "DELETE FROM tasks WHERE project = ?", &value, 1, error);
 }
 
 static void

@@ -99,6 +99,64 @@ gboolean bj_store_add_plan (BjStore *self, const char *session, const char *text
 gboolean bj_store_update_plan (BjStore *self, const char *session, guint id, const char *status, GError **error);
 GPtrArray *bj_store_list_plan (BjStore *self, const char *session, GError **error);
 
+/* What is to be done in a project, by a person's own words. */
+#define BJ_TASKS_MAX 1000 /* in one project */
+#define BJ_TASK_TEXT_MAX 4096
+
+typedef struct
+{
+  guint id; /* from 1; never given twice in a project */
+  char *text;
+  char *status; /* todo, doing, done or dropped */
+  gint64 created; /* seconds since 1970 */
+  gint64 changed;
+} BjTaskRow;
+
+void bj_task_row_free (BjTaskRow *row);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjTaskRow, bj_task_row_free)
+
+/* A session that works, or worked, on an entry. */
+typedef struct
+{
+  guint task;
+  char *session;
+  gint64 at;
+  char *outcome; /* "" while it works */
+  char *verdict;
+} BjTaskSessionRow;
+
+void bj_task_session_row_free (BjTaskSessionRow *row);
+
+/** bj_task_status_is_valid: Pure. */
+gboolean bj_task_status_is_valid (const char *status);
+
+/** bj_store_add_task: Puts it last. BJ_ERROR_LIMIT: there are BJ_TASKS_MAX already */
+gboolean bj_store_add_task (BjStore *self, const char *project, const char *text, guint *id, GError **error);
+/**
+ * bj_store_update_task:
+ * @text: (nullable): %NULL leaves it
+ * @status: (nullable): %NULL leaves it
+ * @position: 1 is the first place, one past the end is the last; 0 leaves it
+ */
+gboolean bj_store_update_task (BjStore *self, const char *project, guint id, const char *text, const char *status,
+                               guint position, GError **error);
+/** bj_store_dup_task: Returns: (transfer full): or %NULL with BJ_ERROR_NOT_FOUND */
+BjTaskRow *bj_store_dup_task (BjStore *self, const char *project, guint id, GError **error);
+/** bj_store_list_tasks: Returns: (transfer container) (element-type BjTaskRow): in their order */
+GPtrArray *bj_store_list_tasks (BjStore *self, const char *project, GError **error);
+/** bj_store_list_task_sessions: Returns: (transfer container) (element-type BjTaskSessionRow): newest first */
+GPtrArray *bj_store_list_task_sessions (BjStore *self, const char *project, GError **error);
+/** bj_store_begin_task: The entry is doing, and @session, whose row need not be there yet, works on it. */
+gboolean bj_store_begin_task (BjStore *self, const char *project, guint id, const char *session, GError **error);
+/**
+ * bj_store_settle_tasks:
+ * Notes with each entry how the sessions that have ended since ended. One that still is doing becomes done when its session's
+ * check passed in a fresh machine (proved or passes), else todo.
+ */
+gboolean bj_store_settle_tasks (BjStore *self, GError **error);
+/** bj_store_recover_tasks: At start, when no session works: settles, also for sessions and projects that are gone. */
+gboolean bj_store_recover_tasks (BjStore *self, GError **error);
+
 /** bj_store_dup_setting: Returns: (transfer full) (nullable): a small named value, for example "default-image" */
 char *bj_store_dup_setting (BjStore *self, const char *key);
 gboolean bj_store_set_setting (BjStore *self, const char *key, const char *value, GError **error);

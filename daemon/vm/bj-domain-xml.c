@@ -33,7 +33,7 @@ add_boot (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files, B
 {
   const char *kernel = files->kernel != NULL ? files->kernel : spec->kernel;
 
-  add (xml, "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n");
+  add (xml, "  <os>\n    <type arch='x86_64' machine='%s'>hvm</type>\n", files->machine != NULL ? files->machine : "q35");
   if (kernel != NULL)
     add (xml, "    <kernel>%s</kernel>\n", kernel);
   if (spec->initrd != NULL)
@@ -117,6 +117,8 @@ add_devices (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files
     add_channel (xml, spec->run_dir, (BjDomainChannel) channel, "    ");
   add (xml, "    <serial type='file'>\n      <source path='%s/console.log'/>\n      <target port='0'/>\n"
             "    </serial>\n", spec->run_dir);
+  if (spec->tablet)
+    add (xml, "    <input type='tablet' bus='virtio'/>\n");
   add (xml, "    <rng model='virtio'>\n      <backend model='random'>/dev/urandom</backend>\n    </rng>\n"
             "    <video>\n      <model type='vga' vram='16384'/>\n    </video>\n"
             "    <graphics type='dbus' p2p='yes'/>\n    <memballoon model='none'/>\n  </devices>\n");

@@ -27,7 +27,8 @@ typedef struct
   const char *kernel;       /* (nullable): instead of the spec's */
   const char *ram;          /* (nullable): the file that is its memory; else QEMU's own */
   gboolean ram_private;     /* what the guest writes stays in QEMU (copy-on-write) */
-  gboolean incoming;        /* waits for the state of a template's devices */
+  gboolean incoming;        /* waits for a state: of a template's devices, or of a whole machine */
+  const char *machine;      /* (nullable): QEMU's machine type; default its newest q35 */
 } BjDomainFiles;
 
 /**

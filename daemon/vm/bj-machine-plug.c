@@ -46,7 +46,8 @@ bj_machine_plug_nic (BjMachine *self, GError **error)
   json_object_set_string_member (device, "bus", BJ_DOMAIN_NIC_BUS);
   json_object_set_string_member (device, "romfile", "");
   json_object_set_string_member (device, "mac", mac);
-  return bj_monitor_do (domain, "device_add", device, error);
+  self->nic_plugged = bj_monitor_do (domain, "device_add", device, error);
+  return self->nic_plugged;
 }
 
 gboolean
@@ -111,7 +112,8 @@ bj_machine_attach_share (BjMachine *self, int dir_fd, uid_t uid, gid_t gid, GCan
   g_clear_pointer (&self->share, bj_share_free);
   self->share = share;
   g_mutex_unlock (&self->lock);
-  if (attach_device (self, xml, "share", error))
+  self->share_plugged = attach_device (self, xml, "share", error);
+  if (self->share_plugged)
     return TRUE;
   bj_machine_detach_share (self, NULL);
   return FALSE;
@@ -130,6 +132,7 @@ bj_machine_detach_share (BjMachine *self, GError **error)
   /* Unplugging needs the guest's consent, so what counts is that the server ends: no request is served after that. */
   if (!bj_share_stop (share, socket, error))
     return FALSE;
+  self->share_plugged = FALSE;
   if (domain != NULL && virDomainDetachDeviceAlias (domain, BJ_DOMAIN_SHARE_ALIAS, VIR_DOMAIN_AFFECT_LIVE) < 0)
     g_debug ("Unplugging the share of %s: %s", self->spec->id, virGetLastErrorMessage ());
   return TRUE;

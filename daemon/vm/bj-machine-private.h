@@ -19,10 +19,25 @@ struct _BjMachine
   GMutex lock; /* guards the two below */
   virDomainPtr domain; /* (owned) (nullable) */
   BjShare *share;      /* (owned) (nullable): %NULL also for a share that an earlier daemon started */
+
+  /* Of the thread that drives the machine. */
+  gboolean share_plugged;
+  gboolean nic_plugged;
+  gboolean unmounted; /* the guest had the share mounted and has not any more */
 };
 
 /** bj_machine_ref_domain: Returns: (transfer full): the domain, or %NULL with an error */
 virDomainPtr bj_machine_ref_domain (BjMachine *self, GError **error);
+/* The second name of the template's disk that a parked machine stands on, in its folder. */
+#define BJ_MACHINE_BACKING "backing.qcow2"
+
+/** bj_machine_end_domain: Ends what runs of it; its files stay. */
+gboolean bj_machine_end_domain (BjMachine *self, GError **error);
+/** bj_machine_create_incoming: Starts QEMU, which waits for a state. @type: its machine type */
+gboolean bj_machine_create_incoming (BjMachine *self, const char *type, GCancellable *cancellable, GError **error);
+/** bj_machine_unmount_share: In the guest. @users: (out): how many processes used it */
+gboolean bj_machine_unmount_share (BjMachine *self, const char *mount_point, guint *users, GCancellable *cancellable,
+                                   GError **error);
 /** bj_machine_dup_path: Returns: (transfer full): of a file in its folder */
 char *bj_machine_dup_path (BjMachine *self, const char *name);
 

@@ -6,6 +6,7 @@
 #include "bj-domain-xml.h"
 #include "bj-error.h"
 #include "bj-guest-private.h"
+#include "bj-machine-park.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -15,7 +16,8 @@
 #define CLOCK_BAD_US 10000000 /* nothing but a busy host explains less: a call that takes so long proves no more */
 #define CLOCK_TRIES 3
 #define ENTROPY 32
-#define ID_LENGTH 32
+#define RANDOM_LENGTH 64 /* of 32 bytes in hexadecimal */
+#define UUID_LENGTH 36
 #define FACT_MAX 256
 /* How many samples of random pools are remembered: the next clone of the same template must not show one of them. */
 #define SAMPLES 4096
@@ -30,6 +32,7 @@ bj_machine_facts_clear (BjMachineFacts *facts)
   g_clear_pointer (&facts->machine_id, g_free);
   g_clear_pointer (&facts->mac, g_free);
   g_clear_pointer (&facts->random, g_free);
+  g_clear_pointer (&facts->uuid, g_free);
 }
 
 static char *
@@ -120,6 +123,7 @@ parse_facts (const char *text, gint64 before, gint64 after, BjMachineFacts *fact
 {
   g_autofree char *clock = take_fact (text, "clock");
   g_autofree char *keys = take_fact (text, "old-host-keys");
+  g_autofree char *reseeded = take_fact (text, "reseeded");
 
   facts->clock_us = bound_offset (g_ascii_strtoll (clock, NULL, 10), before, after);
   facts->old_host_keys = (guint) g_ascii_strtoull (keys, NULL, 10);
@@ -127,11 +131,13 @@ parse_facts (const char *text, gint64 before, gint64 after, BjMachineFacts *fact
   facts->machine_id = take_fact (text, "machine-id");
   facts->mac = take_fact (text, "mac");
   facts->random = take_fact (text, "random");
+  facts->uuid = take_fact (text, "uuid");
+  facts->reseeded = g_str_equal (reseeded, "1");
 }
 
 /* Returns whether no machine showed the same before. */
 static gboolean
-remember_sample (const char *random)
+remember_sample (const char *sample, gsize length)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&samples_lock);
 
@@ -140,7 +146,7 @@ remember_sample (const char *random)
       g_clear_pointer (&samples, g_hash_table_unref);
       samples = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
     }
-  return strlen (random) == ID_LENGTH && g_hash_table_add (samples, g_strdup (random));
+  return strlen (sample) == length && g_hash_table_add (samples, g_strdup (sample));
 }
 
 /* A long setup says little about the clock: it is set again by a call that does nothing else. */
@@ -159,6 +165,12 @@ settle_clock (BjMachine *self, BjMachineFacts *facts, GCancellable *cancellable,
 }
 
 static gboolean
+are_own_numbers (const BjMachineFacts *facts)
+{
+  return remember_sample (facts->random, RANDOM_LENGTH) && remember_sample (facts->uuid, UUID_LENGTH);
+}
+
+static gboolean
 prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_id, GError **error)
 {
   g_autofree char *mac = self->spec->network ? bj_machine_dup_mac (self) : g_strdup ("");
@@ -174,10 +186,17 @@ prove_fresh (BjMachine *self, const BjMachineFacts *facts, const char *machine_i
     wrong = "its network card is not its own";
   else if (facts->old_host_keys > 0)
     wrong = "it has SSH host keys of another machine";
-  else if (!remember_sample (facts->random))
+  else if (!are_own_numbers (facts))
     wrong = "its random numbers are those of another machine";
   return wrong == NULL
          || bj_error_set (error, BJ_ERROR_FAILED, "The machine %s is not fresh: %s", self->spec->id, wrong);
+}
+
+static void
+steal_facts (BjMachineFacts *to, BjMachineFacts *from)
+{
+  *to = *from;
+  *from = (BjMachineFacts) { 0 };
 }
 
 gboolean
@@ -210,8 +229,65 @@ bj_machine_setup (BjMachine *self, const char *mount_point, BjMachineFacts *fact
   if (!settle_clock (self, &own, cancellable, error) || !prove_fresh (self, &own, machine_id, error))
     return FALSE;
   if (facts != NULL)
-    *facts = (BjMachineFacts) { own.clock_us, g_steal_pointer (&own.hostname), g_steal_pointer (&own.machine_id),
-                                g_steal_pointer (&own.mac), g_steal_pointer (&own.random), own.old_host_keys };
+    steal_facts (facts, &own);
+  return TRUE;
+}
+
+/* What a machine needs to know that time has passed. */
+static BjGuestRequest *
+begin_again (BjMachine *self, const char *mount_point)
+{
+  BjGuestRequest *request = bj_guest_request_new ();
+  g_autofree char *resolv = build_resolv_conf (self->spec->resolvers);
+  g_autofree char *entropy = make_entropy ();
+
+  bj_guest_request_add_number (request, "clock", (guint64) g_get_real_time ());
+  bj_guest_request_add (request, "entropy", entropy);
+  if (*resolv != '\0')
+    bj_guest_request_add (request, "resolv", resolv);
+  if (self->spec->network)
+    bj_guest_request_add_number (request, "nic", 1);
+  if (mount_point != NULL)
+    add_mount (request, mount_point);
+  return request;
+}
+
+gboolean
+bj_machine_setup_again (BjMachine *self, const char *mount_point, BjMachineFacts *facts, GCancellable *cancellable,
+                        GError **error)
+{
+  gint64 before = g_get_real_time ();
+  g_autoptr(BjGuestRequest) request = begin_again (self, self->unmounted ? mount_point : NULL);
+  g_autofree char *text = NULL;
+  g_auto(BjMachineFacts) own = { 0 };
+
+  if (!ask (self, request, &text, cancellable, error))
+    return FALSE;
+  self->unmounted = FALSE;
+  parse_facts (text, before, g_get_real_time (), &own);
+  if (!settle_clock (self, &own, cancellable, error))
+    return FALSE;
+  if (own.clock_us > CLOCK_BAD_US)
+    return bj_error_set (error, BJ_ERROR_FAILED, "The clock of the machine %s cannot be set", self->spec->id);
+  if (!are_own_numbers (&own))
+    return bj_error_set (error, BJ_ERROR_FAILED, "The machine %s has the random numbers it had before", self->spec->id);
+  steal_facts (facts, &own);
+  return TRUE;
+}
+
+gboolean
+bj_machine_unmount_share (BjMachine *self, const char *mount_point, guint *users, GCancellable *cancellable,
+                          GError **error)
+{
+  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
+  g_autofree char *text = NULL;
+  g_autofree char *number = NULL;
+
+  bj_guest_request_add (request, "unmount", mount_point);
+  if (!ask (self, request, &text, cancellable, error))
+    return FALSE;
+  number = take_fact (text, "users");
+  *users = (guint) MIN (g_ascii_strtoull (number, NULL, 10), G_MAXUINT16);
   return TRUE;
 }
 

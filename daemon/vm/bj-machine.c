@@ -32,6 +32,7 @@ bj_machine_spec_copy (const BjMachineSpec *spec)
   copy->hostname = g_strdup (spec->hostname);
   copy->resolvers = g_strdupv (spec->resolvers);
   copy->data_disk = g_strdup (spec->data_disk);
+  copy->backing = g_strdup (spec->backing);
   copy->template = spec->template != NULL ? bj_template_ref (spec->template) : NULL;
   copy->ram = spec->ram != NULL ? bj_ram_ref (spec->ram) : NULL;
   return copy;
@@ -49,6 +50,7 @@ bj_machine_spec_free (BjMachineSpec *spec)
   g_free (spec->hostname);
   g_strfreev (spec->resolvers);
   g_free (spec->data_disk);
+  g_free (spec->backing);
   g_clear_pointer (&spec->template, bj_template_unref);
   g_clear_pointer (&spec->ram, bj_ram_unref);
   g_free (spec);
@@ -125,6 +127,26 @@ bj_machine_on_gone (BjMachine *self, GDestroyNotify gone, gpointer user_data)
   announce_gone (self);
   self->gone = gone;
   self->gone_data = user_data;
+}
+
+void
+bj_machine_take_over (BjMachine *self, BjMachine *from)
+{
+  gpointer data = g_steal_pointer (&from->gone_data);
+
+  bj_machine_on_gone (self, g_steal_pointer (&from->gone), data);
+}
+
+gpointer
+bj_machine_get_holding (BjMachine *self)
+{
+  return self->gone_data;
+}
+
+gboolean
+bj_machine_has_share (BjMachine *self)
+{
+  return self->share_plugged;
 }
 
 void
@@ -224,26 +246,29 @@ get_ram (BjMachine *self, GError **error)
 {
   const BjMachineSpec *spec = self->spec;
 
+  if (spec->template == NULL && spec->ram != NULL)
+    return bj_ram_ref (spec->ram);
   if (spec->template == NULL)
-    return spec->ram != NULL ? bj_ram_ref (spec->ram) : NULL;
+    return spec->share ? bj_ram_new (spec->memory_mib, error) : NULL;
   if (spec->share)
     return bj_ram_copy (bj_template_get_ram (spec->template), error);
   return bj_ram_ref (bj_template_get_ram (spec->template));
 }
 
+/* @incoming_type: (nullable): it waits for a whole machine of this type */
 static virDomainPtr
-create_domain (BjMachine *self, const char *ram, GError **error)
+create_domain (BjMachine *self, const char *ram, const char *incoming_type, GError **error)
 {
   const BjMachineSpec *spec = self->spec;
-  const char *template_disk = spec->template != NULL ? bj_template_get_disk (spec->template) : NULL;
-  const char *chain[] = { template_disk != NULL ? template_disk : spec->base, template_disk != NULL ? spec->base : NULL,
-                          NULL };
+  const char *backing = spec->template != NULL ? bj_template_get_disk (spec->template) : spec->backing;
+  const char *chain[] = { backing != NULL ? backing : spec->base, backing != NULL ? spec->base : NULL, NULL };
   virConnectPtr connection = bj_engine_get_connection (self->engine, error);
   g_autofree char *disk = dup_disk (self);
   const BjDomainFiles files = { .disk = disk, .chain = spec->writable_base ? NULL : chain, .ram = ram,
                                 .kernel = spec->template != NULL ? bj_template_get_kernel (spec->template) : NULL,
                                 .ram_private = spec->template != NULL && !spec->share,
-                                .incoming = spec->template != NULL };
+                                .machine = incoming_type,
+                                .incoming = spec->template != NULL || incoming_type != NULL };
   g_autofree char *xml = bj_domain_xml_build (spec, &files, bj_engine_get_accelerator (self->engine));
   virDomainPtr domain;
 
@@ -269,8 +294,8 @@ load_state (BjMachine *self, GCancellable *cancellable, GError **error)
   return FALSE;
 }
 
-gboolean
-bj_machine_create (BjMachine *self, GCancellable *cancellable, GError **error)
+static gboolean
+create (BjMachine *self, const char *incoming_type, GCancellable *cancellable, GError **error)
 {
   g_autoptr(GError) local = NULL;
   g_autoptr(BjRam) ram = NULL;
@@ -287,17 +312,29 @@ bj_machine_create (BjMachine *self, GCancellable *cancellable, GError **error)
       g_propagate_error (error, g_steal_pointer (&local));
       return FALSE;
     }
-  domain = create_domain (self, loan != NULL ? bj_ram_loan_get_path (loan) : NULL, error);
-  if (domain == NULL)
-    return FALSE;
-  take_domain (self, domain);
-  return self->spec->template == NULL || load_state (self, cancellable, error);
+  domain = create_domain (self, loan != NULL ? bj_ram_loan_get_path (loan) : NULL, incoming_type, error);
+  if (domain != NULL)
+    take_domain (self, domain);
+  return domain != NULL;
+}
+
+gboolean
+bj_machine_create (BjMachine *self, GCancellable *cancellable, GError **error)
+{
+  return create (self, NULL, cancellable, error)
+         && (self->spec->template == NULL || load_state (self, cancellable, error));
+}
+
+gboolean
+bj_machine_create_incoming (BjMachine *self, const char *type, GCancellable *cancellable, GError **error)
+{
+  return create (self, type, cancellable, error);
 }
 
 gboolean
 bj_machine_run (BjMachine *self, GError **error)
 {
-  return (!self->spec->network || bj_machine_plug_nic (self, error))
+  return (!self->spec->network || self->nic_plugged || bj_machine_plug_nic (self, error))
          && (self->spec->data_disk == NULL || bj_machine_plug_data_disk (self, error)) && bj_machine_resume (self, error);
 }
 
@@ -320,6 +357,8 @@ bj_machine_adopt (BjMachine *self, GError **error)
   if (domain == NULL)
     return bj_libvirt_set_error (error, BJ_ERROR_NOT_FOUND, "The machine %s does not run any more", self->spec->id);
   take_domain (self, domain);
+  self->share_plugged = self->spec->share;
+  self->nic_plugged = self->spec->network;
   return TRUE;
 }
 
@@ -405,8 +444,8 @@ bj_machine_screenshot (BjMachine *self, GError **error)
   return domain ? bj_screenshot_take (domain, error) : NULL;
 }
 
-static gboolean
-end_domain (BjMachine *self, GError **error)
+gboolean
+bj_machine_end_domain (BjMachine *self, GError **error)
 {
   virConnectPtr connection = bj_engine_get_connection (self->engine, error);
   g_autofree char *name = dup_name (self);
@@ -430,7 +469,7 @@ bj_machine_destroy (BjMachine *self, GError **error)
   g_mutex_lock (&self->lock);
   share = g_steal_pointer (&self->share);
   g_mutex_unlock (&self->lock);
-  if (!bj_share_stop (share, socket, error) || !end_domain (self, error))
+  if (!bj_share_stop (share, socket, error) || !bj_machine_end_domain (self, error))
     return FALSE;
   bj_engine_forget_log (self->engine, self->spec->id);
   if (!bj_run_dir_remove (self->spec->run_dir, error))

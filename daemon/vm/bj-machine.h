@@ -26,11 +26,13 @@ typedef struct
   char *hostname; /* set in the guest */
   guint memory_mib;
   guint cpus;
+  gboolean tablet;  /* a pointer with absolute places, for a desktop */
   gboolean network; /* FALSE: no NIC at all */
   GStrv resolvers;  /* (nullable): addresses for the guest's resolv.conf */
   char *data_disk;  /* (nullable): raw file attached read-only as /dev/vdb (a tree's tar) */
   gboolean share;   /* whether a share will be attached (needs shared memory) */
   gboolean writable_base; /* no overlay: boot @base itself (smoke test of a fresh build) */
+  char *backing;          /* (nullable): what the overlay of a machine that comes back stands on, if not @base */
   BjTemplate *template;   /* (owned) (nullable): start as a clone of it instead of booting */
   BjRam *ram;             /* (owned) (nullable): boot with this memory (to become a template) */
 } BjMachineSpec;
@@ -63,6 +65,8 @@ gboolean bj_machine_run (BjMachine *self, GError **error);
 gboolean bj_machine_start (BjMachine *self, GCancellable *cancellable, GError **error);
 /** bj_machine_wait_ready: Returns when the guest's agent echoed a nonce, or fails at the deadline. */
 gboolean bj_machine_wait_ready (BjMachine *self, guint deadline_s, GCancellable *cancellable, GError **error);
+/** bj_machine_has_share: Whether one is plugged in. */
+gboolean bj_machine_has_share (BjMachine *self);
 /** bj_machine_adopt: Finds a live domain of this spec after a restart of the daemon. */
 gboolean bj_machine_adopt (BjMachine *self, GError **error);
 
@@ -73,7 +77,9 @@ typedef struct
   char *hostname;
   char *machine_id;
   char *mac;    /* "" without a network card */
-  char *random; /* 16 bytes of its random pool, in hexadecimal */
+  char *random; /* 32 bytes of its random pool, in hexadecimal */
+  char *uuid;   /* what its kernel made of random numbers */
+  gboolean reseeded; /* its kernel noticed by the generation id that it is a clone, and says that it drew new ones */
   guint old_host_keys;
 } BjMachineFacts;
 
@@ -129,6 +135,10 @@ gboolean bj_machine_destroy (BjMachine *self, GError **error);
  * Before bj_machine_run(): takes over host name, resolvers, network and data disk. What cannot change must be equal already.
  */
 void bj_machine_adapt (BjMachine *self, const BjMachineSpec *spec);
+/** bj_machine_take_over: Whoever is told that @from is gone is told that of @self instead. */
+void bj_machine_take_over (BjMachine *self, BjMachine *from);
+/** bj_machine_get_holding: (transfer none) (nullable): the user_data of bj_machine_on_gone() */
+gpointer bj_machine_get_holding (BjMachine *self);
 /** bj_machine_on_gone: @gone is called once, when nothing is left of it, or with the machine's own end. */
 void bj_machine_on_gone (BjMachine *self, GDestroyNotify gone, gpointer user_data);
 

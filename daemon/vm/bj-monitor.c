@@ -7,8 +7,11 @@
 #include <string.h>
 
 #define MAX_REPLY (1u << 20)
-#define STATE_LIMIT (60 * G_USEC_PER_SEC)
+#define STATE_SECONDS 60
+#define MEMORY_SECONDS 600
 #define STATE_PAUSE_US 2000
+#define STATE_PAUSE_MAX_US 100000
+#define MEMORY_BYTES_PER_SECOND (4ll << 30) /* QEMU would spare a network with an eighth of that */
 #define STATE_FD "belljar-state"
 
 static JsonNode *
@@ -54,16 +57,16 @@ bj_monitor_do (virDomainPtr domain, const char *command, JsonObject *arguments, 
   return result != NULL;
 }
 
-/* Memory that is a shared file is not part of the stream. */
+/* Memory that is a shared file is not part of the stream, unless it is asked for. */
 static gboolean
-leave_memory_out (virDomainPtr domain, GError **error)
+choose_memory (virDomainPtr domain, gboolean with_memory, GError **error)
 {
   JsonObject *capability = json_object_new ();
   JsonObject *arguments = json_object_new ();
   JsonArray *capabilities = json_array_new ();
 
   json_object_set_string_member (capability, "capability", "x-ignore-shared");
-  json_object_set_boolean_member (capability, "state", TRUE);
+  json_object_set_boolean_member (capability, "state", !with_memory);
   json_array_add_object_element (capabilities, capability);
   json_object_set_array_member (arguments, "capabilities", capabilities);
   return bj_monitor_do (domain, "migrate-set-capabilities", arguments, error);
@@ -81,9 +84,10 @@ hand_over (virDomainPtr domain, int fd, GError **error)
 }
 
 static gboolean
-wait_for_stream (virDomainPtr domain, GCancellable *cancellable, GError **error)
+wait_for_stream (virDomainPtr domain, guint seconds, GCancellable *cancellable, GError **error)
 {
-  gint64 deadline = g_get_monotonic_time () + STATE_LIMIT;
+  gint64 deadline = g_get_monotonic_time () + (gint64) seconds * G_USEC_PER_SEC;
+  gulong pause_us = STATE_PAUSE_US;
 
   while (g_get_monotonic_time () < deadline)
     {
@@ -99,31 +103,55 @@ wait_for_stream (virDomainPtr domain, GCancellable *cancellable, GError **error)
         return TRUE;
       if (g_str_equal (status, "failed") || g_str_equal (status, "cancelled"))
         return bj_error_set (error, BJ_ERROR_FAILED, "QEMU could not save or load the machine's state");
-      g_usleep (STATE_PAUSE_US);
+      g_usleep (pause_us);
+      pause_us = MIN (pause_us * 2, STATE_PAUSE_MAX_US);
     }
   return bj_error_set (error, BJ_ERROR_FAILED, "QEMU did not save or load the machine's state in time");
 }
 
 static gboolean
-move_state (virDomainPtr domain, const char *command, int fd, GCancellable *cancellable, GError **error)
+allow_speed (virDomainPtr domain, GError **error)
+{
+  JsonObject *arguments = json_object_new ();
+
+  json_object_set_int_member (arguments, "max-bandwidth", MEMORY_BYTES_PER_SECOND);
+  return bj_monitor_do (domain, "migrate-set-parameters", arguments, error);
+}
+
+static gboolean
+move (virDomainPtr domain, const char *command, int fd, gboolean with_memory, GCancellable *cancellable, GError **error)
 {
   JsonObject *arguments;
 
-  if (!leave_memory_out (domain, error) || !hand_over (domain, fd, error))
+  if (!choose_memory (domain, with_memory, error) || (with_memory && !allow_speed (domain, error))
+      || !hand_over (domain, fd, error))
     return FALSE;
   arguments = json_object_new ();
   json_object_set_string_member (arguments, "uri", "fd:" STATE_FD);
-  return bj_monitor_do (domain, command, arguments, error) && wait_for_stream (domain, cancellable, error);
+  return bj_monitor_do (domain, command, arguments, error)
+         && wait_for_stream (domain, with_memory ? MEMORY_SECONDS : STATE_SECONDS, cancellable, error);
 }
 
 gboolean
 bj_monitor_save_state (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error)
 {
-  return move_state (domain, "migrate", fd, cancellable, error);
+  return move (domain, "migrate", fd, FALSE, cancellable, error);
 }
 
 gboolean
 bj_monitor_load_state (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error)
 {
-  return move_state (domain, "migrate-incoming", fd, cancellable, error);
+  return move (domain, "migrate-incoming", fd, FALSE, cancellable, error);
+}
+
+gboolean
+bj_monitor_save_machine (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error)
+{
+  return move (domain, "migrate", fd, TRUE, cancellable, error);
+}
+
+gboolean
+bj_monitor_load_machine (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error)
+{
+  return move (domain, "migrate-incoming", fd, TRUE, cancellable, error);
 }

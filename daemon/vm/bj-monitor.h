@@ -32,6 +32,15 @@ gboolean bj_monitor_do (virDomainPtr domain, const char *command, JsonObject *ar
  * Writes the paused machine's devices, without its memory, which must be a shared file. Deadline: one minute.
  */
 gboolean bj_monitor_save_state (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error);
+/**
+ * bj_monitor_save_machine:
+ * @fd: an empty file
+ *
+ * Writes the paused machine with all its memory. Deadline: ten minutes.
+ */
+gboolean bj_monitor_save_machine (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error);
+/** bj_monitor_load_machine: Of a machine that was started with -incoming defer. It is paused afterwards. */
+gboolean bj_monitor_load_machine (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error);
 /** bj_monitor_load_state: Of a machine that was started with -incoming defer. It is paused afterwards. */
 gboolean bj_monitor_load_state (virDomainPtr domain, int fd, GCancellable *cancellable, GError **error);
 

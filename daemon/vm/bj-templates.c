@@ -330,3 +330,46 @@ bj_templates_clean (BjTemplates *self, const char *const *image_digests)
       bj_remove_tree (path, NULL);
     }
 }
+
+GStrv
+bj_templates_list_obsolete (BjTemplates *self, const char *const *image_digests)
+{
+  g_autoptr(GDir) dir = g_dir_open (self->dir, 0, NULL);
+  g_autoptr(GStrvBuilder) builder = g_strv_builder_new ();
+  const char *name;
+
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (self->dir, name, NULL);
+
+      if (!g_str_has_prefix (name, NEW_PREFIX) && !bj_template_is_of (path, image_digests))
+        g_strv_builder_add (builder, name);
+    }
+  return g_strv_builder_end (builder);
+}
+
+gboolean
+bj_templates_forget (BjTemplates *self, const char *key)
+{
+  g_autofree char *path = g_build_filename (self->dir, key, NULL);
+  g_autoptr(GError) error = NULL;
+  BjEntry *entry;
+
+  g_mutex_lock (&self->lock);
+  entry = get_entry (self, key);
+  if (entry->busy)
+    {
+      g_mutex_unlock (&self->lock);
+      return FALSE;
+    }
+  entry->busy = TRUE; /* who comes meanwhile waits */
+  g_clear_pointer (&entry->template, bj_template_unref);
+  g_mutex_unlock (&self->lock);
+  if (!bj_remove_tree (path, &error))
+    g_warning ("The template %s is not quite gone: %s", key, error->message);
+  g_mutex_lock (&self->lock);
+  entry->busy = FALSE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return error == NULL;
+}

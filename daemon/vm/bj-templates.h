@@ -32,6 +32,11 @@ BjTemplate *bj_templates_get (BjTemplates *self, const char *image_digest, const
 /** bj_templates_clean: Removes what an interrupted capture left, and templates of images that are gone. Blocks. */
 void bj_templates_clean (BjTemplates *self, const char *const *image_digests);
 
+/** bj_templates_list_obsolete: Returns: (transfer full): keys of templates that were made of none of these images. Blocks. */
+GStrv bj_templates_list_obsolete (BjTemplates *self, const char *const *image_digests);
+/** bj_templates_forget: Removes one, unless somebody reads or makes it just now; clones of it live on. Blocks. Returns: whether it did */
+gboolean bj_templates_forget (BjTemplates *self, const char *key);
+
 /** bj_templates_dup_failure: Returns: (transfer full) (nullable): why the last one could not be made; for doctor */
 char *bj_templates_dup_failure (BjTemplates *self);
 

@@ -42,19 +42,26 @@ UIDS = {"root": 0, "bjmember": 5001, "bjmember2": 5002, "bjstranger": 5003}
 PARAMETERS = {
     ("Manager", "RunTask"): "('hello', @a{{sv}} {{'no-such-option': <1>}})",
     ("Manager", "OpenSession"): "(@a{{sv}} {{'no-such-option': <1>}},)",
+    ("Manager", "Answer"): "(objectpath '{session}', 'text')",
     ("Manager", "WaitReport"): "(objectpath '{session}', uint32 0)",
     ("Manager", "CreateProject"): "('{name}', @a{{sv}} {{}})",
     ("Manager", "BuildImage"): "('debian', @a{{sv}} {{'no-such-option': <1>}})",
     ("Manager", "Doctor"): "()",
+    ("Manager", "DiskUsage"): "()",
+    ("Manager", "Prune"): "(@a{{sv}} {{'no-such-option': <1>}},)",
     ("Image", "Freeze"): "()",
     ("Image", "Verify"): "()",
     ("Image", "SetDefault"): "()",
     ("Image", "Delete"): "()",
     ("Project", "Details"): "()",
     ("Project", "Log"): "(uint32 5,)",
+    ("Project", "ListTasks"): "()",
+    ("Project", "AddTask"): "('x',)",
+    ("Project", "SetTask"): "(uint32 1, @a{{sv}} {{'no-such-option': <1>}})",
     ("Project", "CopyIn"): "(handle 0, @a{{sv}} {{'path': <b'../out'>}})",
     ("Project", "CopyOut"): "(handle 0, @a{{sv}} {{'path': <b'../out'>}})",
     ("Project", "Delete"): "()",
+    ("Session", "Answer"): "('text',)",
     ("Session", "Details"): "()",
     ("Session", "Stop"): "()",
     ("Session", "Pause"): "()",
@@ -62,6 +69,7 @@ PARAMETERS = {
     ("Session", "Extend"): "(uint32 60,)",
     ("Session", "Screenshot"): "()",
     ("Session", "OpenTranscript"): "(uint64 0,)",
+    ("Session", "OpenEvidence"): "('screenshots/0123456789abcdef.png',)",
     ("Session", "ListPlan"): "()",
     ("Session", "Exec"): "([b'true'], @a{{sv}} {{}})",
     ("Session", "Report"): "()",
@@ -204,7 +212,7 @@ class TestGate(unittest.TestCase):
             return False
         if other:
             action = STRONGER.get(action, action)
-        elif key == ("Manager", "WaitReport") and UIDS[user] != UIDS["bjmember"]:
+        elif key in (("Manager", "WaitReport"), ("Manager", "Answer")) and UIDS[user] != UIDS["bjmember"]:
             action = STRONGER[action]
         return action in MEMBER_MAY or (action in MEMBER_MAY_OWN and owner is not None and not other)
 

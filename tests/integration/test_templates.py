@@ -17,6 +17,10 @@ from sessions import SessionCase
 
 OWN_MACHINE_S = 240
 
+# What every machine has for itself: name, id, address, random numbers of the kernel's own, 32 bytes of getrandom.
+INDIVIDUAL = ('hostname; cat /etc/machine-id /sys/class/net/eth0/address /proc/sys/kernel/random/uuid; '
+              'python3 -c "import os; print(os.getrandom(32).hex())"')
+
 
 class TemplateCase(unittest.TestCase):
     """A daemon of its own for each test: they damage what others would share."""
@@ -61,6 +65,9 @@ class TemplateCase(unittest.TestCase):
         self.wait_running(daemon, session)
         ran = daemon.cli('exec', session, '--', 'cat', '/etc/hostname')
         self.assertEqual((ran.returncode, ran.stdout.strip()), (0, f'belljar-{session}'), ran.stderr)
+        return self.end(daemon, session)
+
+    def end(self, daemon, session):
         self.assertEqual(daemon.cli('stop', session).returncode, 0)
         bt.wait_until(lambda: self.show(daemon, session)['state'] == 'finished', f'{session} to end', OWN_MACHINE_S)
         return self.report(daemon, session)
@@ -75,16 +82,26 @@ class CloneTest(TemplateCase):
         with self.daemon() as daemon:
             disk = glob.glob(os.path.join(daemon.state_dir, 'templates', '*', 'disk.qcow2'))[0]
             before = bt.digest_file(disk)
-            machines = []
-            for _ in range(2):
-                report = self.run_one(daemon)
+            machines, seen = [], []
+            sessions = [self.open(daemon, network='internet') for _ in range(2)]
+            for session in sessions:
+                self.wait_running(daemon, session)
+                ran = daemon.cli('exec', session, '--', 'sh', '-c', INDIVIDUAL)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                seen.append(ran.stdout.splitlines())
+            for session in sessions:
+                report = self.end(daemon, session)
                 self.assertEqual(report['warnings'], [])
                 self.assertEqual([machine['start'] for machine in report['machines']], ['template'])
                 self.assertLess(report['machines'][0]['clock_offset_s'], 10)
                 self.assertTrue({'overlay', 'clone', 'ready', 'setup', 'first_command'} <= set(report['timing']))
                 machines += report['machines']
-            for fact in ('id', 'hostname', 'machine_id', 'random'):
+                self.assertIs(report['machines'][0]['reseeded'], True, 'the kernel noticed its generation id')
+            for fact in ('id', 'hostname', 'machine_id', 'mac', 'random', 'uuid'):
                 self.assertNotEqual(machines[0][fact], machines[1][fact], fact)
+            self.assertEqual(len(seen[0]), 5)
+            for first, second in zip(*seen, strict=True):
+                self.assertNotEqual(first, second)
             self.assertEqual(bt.digest_file(disk), before)
             self.assertEqual(len(self.templates(daemon)), 1)
 

@@ -3,11 +3,12 @@
 
 Usage: tests/run [--list] [NAME…]
 
-NAME is a part (source, unit, fuzz, lint, evidence, vm, bench, asan), a test of meson, or an integration module (cli or test_cli); without a
-name everything runs. As root, packages that are missing are installed; else they are named.
+NAME is a part (source, unit, fuzz, lint, evidence, vm, bench, asan, desktop, fuzzer), a test of meson, or an integration module (cli or
+test_cli); without a name everything runs but desktop, which builds an image of its own, and fuzzer. As root, packages that are missing are
+installed; else they are named.
 
 BELLJAR_FUZZ_SECONDS says for how long each fuzz target tries changed copies of its corpus with sanitizers, in part asan (4 when it is not
-set). The part fuzzer, which only runs by name, does that with libFuzzer for as long; it needs clang.
+set). The part fuzzer does that with libFuzzer for as long; it needs clang.
 """
 import glob
 import json
@@ -32,6 +33,7 @@ PYTHON = '/usr/bin/python3'  # the one that has gi
 MESON_SUITES = ('unit', 'fuzz', 'lint')
 WITHOUT_MACHINES = ('test_cli', 'test_gateway', 'test_agent')  # these also run with sanitizers
 FORGERIES_WITHOUT_MACHINES = ('words', 'verdicts', 'transcripts', 'trees', 'models')  # and these
+BY_NAME = ('desktop', 'fuzzer')  # run only when they are named
 BUILD_S, MESON_S, MODULE_S, IMAGE_S = 1800, 1800, 2400, 2400
 
 SANITIZERS = {'ASAN_OPTIONS': 'abort_on_error=1:detect_stack_use_after_return=1:detect_leaks=0',
@@ -284,15 +286,16 @@ def parts():
     table['vm'] = run_vm
     table['bench'] = run_bench
     table['asan'] = run_asan
+    table['desktop'] = lambda totals: run_module('desktop', totals)
+    table['fuzzer'] = run_fuzzer
     return table
 
 
 def choose(names):
     table = parts()
     if not names:
-        return list(table.values())
+        return [part for name, part in table.items() if name not in BY_NAME]
     chosen = []
-    table['fuzzer'] = run_fuzzer
     for name in names:
         found = table.get(name) or table.get(f'test_{name}')
         chosen.append(found or (lambda totals, name=name: run_meson(BUILD, totals, [name])))

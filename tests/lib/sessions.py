@@ -27,10 +27,11 @@ def finish(summary='Done.'):
 
 
 class SessionCase(unittest.TestCase):
-    """Subclasses give `scenarios`, name to list of turns, and perhaps `config`."""
+    """Subclasses give `scenarios`, name to list of turns, and perhaps `config` and `capabilities`."""
 
     scenarios = {}
     config = ''
+    capabilities = 'tools'  # of the model
     daemon_class = bt.Daemon
 
     @classmethod
@@ -43,7 +44,7 @@ class SessionCase(unittest.TestCase):
                 json.dump(scenario, out)
         for name in os.listdir(SCENARIOS):
             shutil.copy(os.path.join(SCENARIOS, name), cls.folder)
-        cls.model = bt.Replay(cls.folder + '/')
+        cls.model = bt.Replay(cls.folder + '/', '--capabilities', cls.capabilities)
         cls.addClassCleanup(cls.model.close)
         cls.daemon = cls.enterClassContext(cls.daemon_class(model=cls.model, config=cls.config))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-conversation.h"
 
+#include "bj-error.h"
 #include "bj-json.h"
 
 #include <string.h>
@@ -158,6 +159,69 @@ test_pictures (void)
   g_assert_true (json_object_has_member (bj_json_array_get_object (messages, 10), "images"));
 }
 
+static char *
+dup_messages (BjConversation *conversation)
+{
+  g_autoptr(JsonArray) messages = bj_conversation_dup_messages (conversation);
+  g_autoptr(JsonNode) node = json_node_init_array (json_node_alloc (), messages);
+
+  return bj_json_node_to_string (node);
+}
+
+/* What was kept is what it was, and is trimmed as it would have been. */
+static void
+test_kept (void)
+{
+  g_autoptr(BjConversation) conversation = bj_conversation_new ("system", "task", 4000);
+  g_autoptr(BjConversation) again = NULL;
+  g_autoptr(JsonObject) kept = NULL;
+  g_autoptr(JsonObject) parsed = NULL;
+  g_autoptr(GError) error = NULL;
+  g_autofree char *text = NULL;
+  BjTrimFacts facts, facts_again;
+
+  for (guint i = 0; i < 30; i++)
+    add_turn (conversation, "turn", 200);
+  bj_conversation_trim (conversation, "plan", &facts);
+  bj_conversation_add_user (conversation, "picture", "aGVsbG8=");
+  kept = bj_conversation_to_json (conversation);
+  text = bj_json_to_string (kept);
+  parsed = bj_json_parse_object (text, -1, &error);
+  g_assert_no_error (error);
+  again = bj_conversation_from_json (parsed, 4000, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 10; i++)
+    {
+      g_autofree char *first = dup_messages (conversation);
+      g_autofree char *second = dup_messages (again);
+
+      g_assert_cmpstr (first, ==, second);
+      g_assert_cmpuint (bj_conversation_get_size (conversation), ==, bj_conversation_get_size (again));
+      add_turn (conversation, "more", 500);
+      add_turn (again, "more", 500);
+      g_assert_cmpint (bj_conversation_trim (conversation, NULL, &facts), ==, bj_conversation_trim (again, NULL, &facts_again));
+      g_assert_cmpmem (&facts, sizeof facts, &facts_again, sizeof facts_again);
+    }
+}
+
+static void
+test_damaged (void)
+{
+  static const char *const cases[] = {
+    "{}", "{\"messages\": 7}", "{\"messages\": []}", "{\"messages\": [{\"message\": {\"role\": \"system\", \"content\": \"\"}}]}",
+    "{\"messages\": [1, 2, 3]}", "{\"messages\": [{\"message\": {\"role\": 1, \"content\": \"\"}}, {}]}",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(GError) error = NULL;
+      g_autoptr(JsonObject) json = bj_json_parse_object (cases[i], -1, NULL);
+
+      g_assert_null (bj_conversation_from_json (json, 1000, &error));
+      g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -169,5 +233,7 @@ main (int argc, char **argv)
   g_test_add_func ("/agent/conversation/newest-turn", test_newest_turn_too_large);
   g_test_add_func ("/agent/conversation/written-files", test_written_files_go);
   g_test_add_func ("/agent/conversation/pictures", test_pictures);
+  g_test_add_func ("/agent/conversation/kept", test_kept);
+  g_test_add_func ("/agent/conversation/damaged", test_damaged);
   return g_test_run ();
 }

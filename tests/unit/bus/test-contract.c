@@ -26,6 +26,7 @@ static const char *const actions[] = {
   "org.belljar1.view",
   "org.belljar1.session.start",
   "org.belljar1.session.control",
+  "org.belljar1.session.control-other", /* also of what concerns everybody's sessions */
   "org.belljar1.image.build",
   "org.belljar1.image.unfreeze",
   "org.belljar1.image.rebuild",

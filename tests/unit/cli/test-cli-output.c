@@ -106,7 +106,7 @@ test_record_lines (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autofree char *text = bj_record_to_line (cases[i].line, strlen (cases[i].line));
+      g_autofree char *text = bj_record_to_line (cases[i].line, strlen (cases[i].line), FALSE);
 
       g_test_message ("%u -> %s", i, text);
       g_assert_nonnull (strstr (text, cases[i].holds));

@@ -37,7 +37,8 @@ static JsonObject *
 machine_record (const char *id)
 {
   return bj_record_machine (&(BjMachineRecord) { .id = id, .start = "template", .clock_offset_s = 0.0123,
-                                                 .hostname = "belljar-demo", .machine_id = "0a", .mac = "", .random = "ff" });
+                                                 .hostname = "belljar-demo", .machine_id = "0a", .mac = "", .random = "ff", .uuid = "01-23",
+                                                 .reseeded = TRUE });
 }
 
 static JsonArray *
@@ -157,7 +158,8 @@ test_canonical_parts (void)
                                    "\"removed\":3,\"status\":\"modified\"}]"));
   g_assert_nonnull (strstr (whole, "\"warnings\":[\"Something odd\",\"A FIFO was left out: work/pipe\"]"));
   g_assert_nonnull (strstr (whole, "\"machines\":[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\","
-                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"start\":\"template\"}]"));
+                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"reseeded\":true,"
+                                   "\"start\":\"template\",\"uuid\":\"01-23\"}]"));
   g_assert_nonnull (strstr (whole, "\"source\":\"caller\",\"verdict\":\"proved\",\"why\":[]"));
   g_assert_nonnull (strstr (whole, "\"outcome\":\"IN PROGRESS\""));
   g_assert_nonnull (strstr (whole, "\"finished\":null"));
@@ -317,7 +319,7 @@ static void
 test_claims_are_no_facts (void)
 {
   static const char *const kinds[] = { "command", "background", "file", "timing", "tree", "commit", "check-run", "warning",
-                                       "limit", "error", "end", "session", "machine" };
+                                       "limit", "error", "end", "session", "machine", "input" };
   g_autoptr(JsonArray) plain = json_array_new ();
   g_autoptr(JsonArray) records = json_array_new ();
   g_autoptr(JsonObject) plain_report = NULL;
@@ -410,6 +412,42 @@ test_summary_cap (void)
   g_assert_true (bj_json_get_boolean (bj_json_get_object (report, "summary"), "truncated"));
 }
 
+/* Who waits is for the daemon to say; the question is the model's. */
+static void
+test_question (void)
+{
+  static const struct
+  {
+    const char *by, *type, *text; /* state: its name */
+    const char *outcome, *question;
+  } steps[] = {
+    { "claimed", "ask", "Red?", "IN PROGRESS", NULL },
+    { "claimed", "state", "needs-input", "IN PROGRESS", NULL },
+    { "seen", "state", "needs-input", "NEEDS INPUT", "Red?" },
+    { "claimed", "answer", "yes", "NEEDS INPUT", "Red?" },
+    { "seen", "answer", "yes", "IN PROGRESS", NULL },
+    { "seen", "state", "running", "IN PROGRESS", NULL },
+    { "claimed", "ask", "Sure?", "IN PROGRESS", NULL },
+    { "seen", "state", "needs-input", "NEEDS INPUT", "Sure?" },
+    { "seen", "state", "verifying", "IN PROGRESS", NULL },
+  };
+  g_autoptr(JsonArray) records = json_array_new ();
+
+  add (records, "seen", "session", session_record ("make test", "caller", "commit-old"));
+  for (guint i = 0; i < G_N_ELEMENTS (steps); i++)
+    {
+      g_autoptr(JsonObject) report = NULL;
+
+      add (records, steps[i].by, steps[i].type,
+           g_str_equal (steps[i].type, "state") ? bj_record_state (steps[i].text)
+           : g_str_equal (steps[i].type, "answer") ? bj_record_answer (steps[i].text, 1000) : bj_record_text (steps[i].text));
+      report = build (records);
+      g_test_message ("step %u", i);
+      g_assert_cmpstr (bj_json_get_string (report, "outcome", ""), ==, steps[i].outcome);
+      g_assert_cmpstr (bj_json_get_string (report, "question", NULL), ==, steps[i].question);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -423,6 +461,7 @@ main (int argc, char **argv)
   g_test_add_func ("/report/bad-runs", test_bad_runs);
   g_test_add_func ("/report/claims-are-no-facts", test_claims_are_no_facts);
   g_test_add_func ("/report/doubles", test_doubles);
+  g_test_add_func ("/report/question", test_question);
   g_test_add_func ("/report/no-session", test_no_session);
   g_test_add_func ("/report/summary-cap", test_summary_cap);
   return g_test_run ();

@@ -20,7 +20,7 @@ load (void)
 }
 
 /* What does not act on the machine is free; all else is a step. */
-static const char *const uncounted[] = { "GetTask", "Record", "Finish", "Fail", NULL };
+static const char *const uncounted[] = { "GetTask", "Record", "Ask", "Finish", "Fail", NULL };
 
 static void
 test_every_method_has_a_verb (void)
@@ -46,7 +46,7 @@ static void
 test_every_verb_has_a_method (void)
 {
   g_autoptr(GDBusNodeInfo) node = load ();
-  g_autoptr(GRegex) entry = g_regex_new ("^  \\{ \"(\\w+)\", verb_\\w+, (TRUE|FALSE) \\},$", G_REGEX_MULTILINE, 0, NULL);
+  g_autoptr(GRegex) entry = g_regex_new ("^  \\{ \"(\\w+)\", (?:bj_agent_)?verb_\\w+, (TRUE|FALSE) \\},$", G_REGEX_MULTILINE, 0, NULL);
   g_autoptr(GMatchInfo) match = NULL;
   g_autofree char *source = NULL;
   guint n = 0, methods = 0;
@@ -67,7 +67,7 @@ test_every_verb_has_a_method (void)
 static void
 test_nothing_else (void)
 {
-  static const char *const names[] = { "", "exec", "Exec ", "ExecX", "verb_exec", "Ask", "BuildImage", "OpenTranscript" };
+  static const char *const names[] = { "", "exec", "Exec ", "ExecX", "verb_exec", "Answer", "BuildImage", "OpenTranscript" };
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     {
@@ -150,6 +150,7 @@ test_list (Fixture *f, gconstpointer data)
   g_autoptr(GVariant) none = list (f);
   g_autoptr(GVariant) two = NULL;
   g_autoptr(GVariant) ended = NULL;
+  g_autoptr(GVariant) recalled = NULL;
 
   g_assert_cmpstr (g_variant_get_type_string (none), ==, "aa{sv}");
   g_assert_cmpuint (g_variant_n_children (none), ==, 0);
@@ -165,6 +166,13 @@ test_list (Fixture *f, gconstpointer data)
   g_assert_cmpuint (g_variant_n_children (ended), ==, 2);
   assert_entry (ended, 0, 1, "make serve", TRUE, -1);
   assert_entry (ended, 1, 7, "sleep 9", FALSE, 143);
+
+  /* The agent that goes on after a question finds them again. */
+  bj_agent_commands_free (f->commands);
+  f->commands = bj_agent_commands_new (f->session);
+  bj_agent_commands_recall (f->commands);
+  recalled = list (f);
+  g_assert_true (g_variant_equal (recalled, ended));
 }
 
 /* The first end counts: what a later poll says changes nothing. */

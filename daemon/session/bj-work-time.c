@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define G_LOG_DOMAIN "bj-session"
+
+/* What happens when a task's time is over. */
+
+#include "bj-work.h"
+
+#include "bj-record.h"
+
+#define LOOK_S 1.0
+
+static gboolean
+is_over_time (BjWork *work)
+{
+  return g_get_real_time () / G_USEC_PER_SEC >= bj_session_get_deadline (work->session);
+}
+
+/* It stays paused when a person paused it before. */
+static gboolean
+pause_machine (BjWork *work)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *state = bj_session_dup_state (work->session);
+
+  if (!g_str_equal (state, "running"))
+    return FALSE;
+  if (bj_session_set_paused (work->session, TRUE, &error))
+    return TRUE;
+  g_message ("Session %s: %s", work->plan->id, error->message);
+  return FALSE;
+}
+
+static void
+go_on (BjWork *work, gboolean was_running)
+{
+  g_autoptr(GError) error = NULL;
+
+  bj_session_set_over_time (work->session, FALSE);
+  bj_session_set_activity (work->session, "going on with more time");
+  if (was_running && !bj_session_set_paused (work->session, FALSE, &error))
+    g_message ("Session %s: %s", work->plan->id, error->message);
+}
+
+/* Whoever waits for the report gets what is known so far. Blocks until there is more time, or the work has ended. */
+static void
+wait_for_more (BjWork *work)
+{
+  BjSession *session = work->session;
+  gint64 until = g_get_monotonic_time () + (gint64) work->context->config->park_after_s * G_USEC_PER_SEC;
+  gboolean was_running = pause_machine (work);
+
+  bj_session_record (session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
+  bj_session_set_activity (session, "its time is over; waiting to be extended or stopped");
+  bj_session_set_over_time (session, TRUE);
+  while (is_over_time (work) && bj_session_wait_end (session, LOOK_S) == BJ_END_NONE && !bj_session_is_asking (session))
+    if (g_get_monotonic_time () >= until)
+      bj_session_end_work (session, BJ_END_WALL_CLOCK, NULL, NULL);
+  if (bj_session_get_end (session) == BJ_END_NONE)
+    go_on (work, was_running);
+}
+
+void
+bj_work_watch_time (BjWork *work)
+{
+  if (!is_over_time (work))
+    return;
+  if (work->plan->task != NULL)
+    {
+      wait_for_more (work);
+      return;
+    }
+  bj_session_record (work->session, TRUE, "limit", bj_record_limit ("wall-clock", work->plan->wall_clock_s));
+  bj_session_end_work (work->session, BJ_END_WALL_CLOCK, NULL, NULL);
+}

@@ -57,9 +57,11 @@ read_texts (GKeyFile *file, BjImageInfo *info, GError **error)
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     {
-      *texts[i].value = g_key_file_get_string (file, GROUP, texts[i].key, error);
-      if (*texts[i].value == NULL)
-        return FALSE;
+      g_autoptr(GError) wrong = NULL;
+
+      *texts[i].value = g_key_file_get_string (file, GROUP, texts[i].key, &wrong);
+      if (wrong != NULL) /* with some there is a text nevertheless */
+        return bj_error_set (error, BJ_ERROR_INVALID, "%s", wrong->message);
     }
   return TRUE;
 }

@@ -153,13 +153,11 @@ read_flag (GKeyFile *file, const BjField *field, const char *path, gboolean *val
 static gboolean
 read_list (GKeyFile *file, const BjField *field, const char *path, GStrv *value, GError **error)
 {
-  g_auto(GStrv) list = g_key_file_get_string_list (file, field->group, field->key, NULL, error);
+  g_autoptr(GError) wrong = NULL;
+  g_auto(GStrv) list = g_key_file_get_string_list (file, field->group, field->key, NULL, &wrong);
 
-  if (list == NULL)
-    {
-      g_prefix_error (error, "%s: [%s] %s: ", path, field->group, field->key);
-      return FALSE;
-    }
+  if (wrong != NULL) /* with some there is a list nevertheless */
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s: %s", path, field->group, field->key, wrong->message);
   if (list[0] == NULL)
     return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s has an empty value", path, field->group, field->key);
   for (guint i = 0; list[i] != NULL; i++)
@@ -173,13 +171,11 @@ read_list (GKeyFile *file, const BjField *field, const char *path, GStrv *value,
 static gboolean
 read_text (GKeyFile *file, const BjField *field, const char *path, char **value, GError **error)
 {
-  g_autofree char *text = g_key_file_get_string (file, field->group, field->key, error);
+  g_autoptr(GError) wrong = NULL;
+  g_autofree char *text = g_key_file_get_string (file, field->group, field->key, &wrong);
 
-  if (text == NULL)
-    {
-      g_prefix_error (error, "%s: [%s] %s: ", path, field->group, field->key);
-      return FALSE;
-    }
+  if (wrong != NULL) /* with some there is a text nevertheless */
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s: %s", path, field->group, field->key, wrong->message);
   if (!check_text (field, path, text, error))
     return FALSE;
   *value = g_steal_pointer (&text);
@@ -230,6 +226,12 @@ parse_file (const char *path, const char *data, gsize length, GError **error)
   g_autoptr(GKeyFile) file = g_key_file_new ();
   g_autoptr(GError) local = NULL;
 
+  /* What it says stands in messages, and those go over the bus. */
+  if (!g_utf8_validate_len (data, length, NULL))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "%s: is not UTF-8 text", path);
+      return NULL;
+    }
   if (g_key_file_load_from_data (file, data, length, G_KEY_FILE_NONE, &local))
     return g_steal_pointer (&file);
   bj_error_set (error, BJ_ERROR_INVALID, "%s: %s", path, local->message);

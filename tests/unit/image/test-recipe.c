@@ -40,6 +40,9 @@ static const struct
   { "mask=modprobe@drm.service", "mask=../x.service", { "[customize] mask", "not allowed" } },
   { "boot-timeout=60", "boot-timeout=0", { "boot-timeout", "number from 1" } },
   { "[smoke]\n", "[smoke\n", { "/r/recipe.ini" } },
+  { "os=Tiny 1", "os=Tiny \\q", { "[recipe] os", "interpreted" } },
+  { "modules=virtio_blk;", "modules=virtio\\qblk;", { "[kernel] modules" } },
+  { "boot-timeout", "boot-\xedimeout", { "/r/recipe.ini", "not UTF-8" } },
 };
 
 static char *

@@ -319,8 +319,10 @@ def main(names):
             totals.add(0, ['it does not build'], [])
         else:
             for part in choose(names):
+                began = time.monotonic()
                 part(totals)
                 totals.add(0, [f'a process was left behind: {name}' for name in end_strays()], [])
+                say(f'took {time.monotonic() - began:.0f} s')
     finally:
         end_strays()
         totals.show()

@@ -354,9 +354,17 @@ static GVariant *
 verb_screenshot (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   g_autoptr(BjMachine) machine = get_machine (peer, error);
-  g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), error) : NULL;
+  g_autoptr(GError) why = NULL;
+  g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), &why) : NULL;
 
-  return png != NULL ? g_variant_new ("(@ay)", bytes_to_variant (png)) : NULL;
+  if (png != NULL)
+    return g_variant_new ("(@ay)", bytes_to_variant (png));
+  /* To an agent a limit is the end; this one it can work on without. */
+  if (g_error_matches (why, BJ_ERROR, BJ_ERROR_LIMIT))
+    why->code = BJ_ERROR_QUOTA;
+  if (why != NULL)
+    g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
 }
 
 static GVariant *

@@ -110,6 +110,7 @@ start_up (BjWork *work, GError **error)
   if (work->plan->task != NULL)
     return bj_work_start_agent (work, error);
   bj_session_set_activity (work->session, "waiting for commands");
+  bj_session_touch (work->session);
   return TRUE;
 }
 
@@ -137,6 +138,8 @@ record_limit (BjWork *work, BjEnd end)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
   else if (end == BJ_END_AGENT_LIMIT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("agent", bj_session_get_steps (work->session)));
+  else if (end == BJ_END_IDLE)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("idle", work->context->config->idle_s));
   else if (end == BJ_END_TRANSCRIPT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("transcript", 0));
 }
@@ -146,7 +149,7 @@ static gboolean
 is_checkable (BjEnd end)
 {
   return end == BJ_END_FINISHED || end == BJ_END_WALL_CLOCK || end == BJ_END_STEPS || end == BJ_END_AGENT_LIMIT
-         || end == BJ_END_TRANSCRIPT;
+         || end == BJ_END_TRANSCRIPT || end == BJ_END_IDLE;
 }
 
 /* Paused and unplugged first: from here on nothing in the guest can change the folder. */

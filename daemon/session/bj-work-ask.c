@@ -123,14 +123,6 @@ suspend (BjWork *work)
 
 /* And back */
 
-static void
-say_that_it_waits (guint used_mib, guint total_mib, gpointer user_data)
-{
-  BjWork *work = user_data;
-
-  bj_session_set_activity (work->session, "waiting for memory: machines have %u of %u MiB", used_mib, total_mib);
-}
-
 /* Its folder and its slot are the same, its template and its network need not be there any more. */
 static BjMachine *
 make_successor (BjWork *work)
@@ -150,7 +142,7 @@ unpark (BjWork *work, GError **error)
   g_autofree char *dir = dup_park_dir (work);
   g_autoptr(BjMachine) machine = NULL;
 
-  if (!bj_lease_take_memory (lease, bj_machine_get_spec (work->machine)->memory_mib, say_that_it_waits, work, cancellable, error))
+  if (!bj_lease_take_memory (lease, bj_machine_get_spec (work->machine)->memory_mib, bj_work_say_that_it_waits, work, cancellable, error))
     return FALSE;
   bj_session_set_activity (work->session, "bringing the machine back");
   work->network = FALSE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define G_LOG_DOMAIN "bj-session"
 
-/* What happens when a task's time is over. */
+/* What happens when a session's time is over, or nothing happens in it. */
 
 #include "bj-work.h"
 
@@ -59,9 +59,24 @@ wait_for_more (BjWork *work)
     go_on (work, was_running);
 }
 
+/* A session that nobody works in is given up; whoever paused it, or a full disk that holds it up, has time. */
+static void
+watch_idle (BjWork *work)
+{
+  BjSession *session = work->session;
+  gint64 most = (gint64) work->context->config->idle_s * G_USEC_PER_SEC;
+
+  if (bj_session_is_paused (session) || bj_session_is_stalled (session))
+    bj_session_touch (session);
+  else if (bj_session_get_idle_us (session) >= most)
+    bj_session_end_work (session, BJ_END_IDLE, NULL, NULL);
+}
+
 void
 bj_work_watch_time (BjWork *work)
 {
+  if (work->plan->task == NULL)
+    watch_idle (work);
   if (!is_over_time (work))
     return;
   if (work->plan->task != NULL)

@@ -82,7 +82,8 @@ gboolean bj_work_start_agent (BjWork *work, GError **error);
  * bj_work_watch_time:
  *
  * When a task's time is over, its machine is paused and whoever waits for the report gets a partial one. It can be extended for
- * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile.
+ * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile. A session
+ * without a task ends at once, and earlier when it is idle.
  */
 void bj_work_watch_time (BjWork *work);
 

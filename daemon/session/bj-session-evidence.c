@@ -355,6 +355,8 @@ bj_session_seal (BjSession *self, const char *outcome, const char *error_name, c
   gboolean ok;
 
   bj_session_record (self, TRUE, "end", bj_record_end (outcome, error_name, message));
+  if (self->transcript != NULL)
+    bj_transcript_close (self->transcript); /* a session that is over stays in the list, and must not hold a file */
   ok = write_report (self, error);
   g_mutex_lock (&self->lock);
   g_free (self->outcome);

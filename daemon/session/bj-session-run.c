@@ -405,7 +405,7 @@ bj_session_run_async (BjSession *session, BjGateway *gateway)
 
 /* The agent and its conversation died with the daemon: the machine goes, the person's folder is recorded. */
 void
-bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
+bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const char *why)
 {
   g_autoptr(BjWork) work = work_new (session, gateway);
   g_autoptr(GError) failure = NULL;
@@ -413,7 +413,9 @@ bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
   g_autofree char *dir = bj_session_dup_dir (session, NULL);
   g_autofree char *state = bj_session_dup_state (session);
-  g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed", state);
+  g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed%s%s", state,
+                                              why != NULL ? ", because the session could not go on: " : "",
+                                              why != NULL ? why : "");
 
   bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), message);
   bj_machine_note_apply (dir, spec);

@@ -124,7 +124,8 @@ void bj_session_run_async (BjSession *session, BjGateway *gateway);
 gboolean bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error);
 /** bj_session_wait_on_async: Goes on with a session that waits for an answer since an earlier daemon. Blocks shortly. */
 gboolean bj_session_wait_on_async (BjSession *session, BjGateway *gateway, GError **error);
-/** bj_session_finish_after_crash: What is left to do for a session that an earlier daemon did not end. Blocks. */
-void bj_session_finish_after_crash (BjSession *session, BjGateway *gateway);
+/** bj_session_finish_after_crash: What is left to do for a session that an earlier daemon did not end. @why: (nullable): it could not
+ * go on. Blocks. */
+void bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const char *why);
 
 G_END_DECLS

@@ -12,6 +12,7 @@ IDLE_S = 4
 
 class Limits(SessionCase):
     scenarios = {'shots': [*[turn(call('screenshot'))] * 4, finish('Four were asked for.')]}
+    capabilities = 'tools,vision'
     config = f'[limits]\nidle={IDLE_S}\nsessions-per-user=2\nscreenshots=3\n'
 
     def limits(self, session):

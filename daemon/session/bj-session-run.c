@@ -16,6 +16,7 @@
 #include "bj-worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -403,6 +404,25 @@ bj_session_run_async (BjSession *session, BjGateway *gateway)
   bj_worker_run (task, run_thread);
 }
 
+/* Its transcript cannot be continued. What is left to be done is proved by a new one, which says so; the old one stays beside it. */
+static void
+begin_anew (BjWork *work, const GError *why)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (work->session);
+  g_autofree char *aside = g_strconcat (path, ".damaged", NULL);
+  g_autoptr(GError) error = NULL;
+
+  g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, why->message);
+  if (rename (path, aside) < 0 && errno != ENOENT)
+    g_warning ("Renaming %s: %s", path, g_strerror (errno));
+  else if (!bj_session_open_transcript (work->session, &error))
+    g_warning ("Session %s: it has no transcript: %s", work->plan->id, error->message);
+  if (work->plan->image != NULL)
+    bj_work_record_begin (work);
+  bj_session_warn (work->session, "The transcript of what came before is damaged, and kept as transcript.jsonl.damaged: %s",
+                   why->message);
+}
+
 /* The agent and its conversation died with the daemon: the machine goes, the person's folder is recorded. */
 void
 bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const char *why)
@@ -422,12 +442,12 @@ bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const cha
   work->machine = bj_machine_new (work->context->engine, spec);
   bj_work_end_machine (work);
   bj_teardown_wait (work->context->teardown);
-  if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
-    g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, failure->message);
-  g_clear_error (&failure);
   if (work->plan->project != NULL)
     work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree,
                                             &head_error);
+  if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
+    begin_anew (work, failure);
+  g_clear_error (&failure);
   if (head_error == NULL && work->plan->project != NULL && bj_work_journaled (work, "tree", write_tree_step, &failure))
     bj_work_journaled (work, "commit", bj_work_commit, &failure);
   if (failure != NULL)

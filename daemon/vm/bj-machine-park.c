@@ -256,7 +256,7 @@ read_description (BjMachine *self, const char *dir, BjPark *park, GError **error
       park->machine = g_key_file_get_string (file, GROUP, "machine", NULL);
       park->digest = g_key_file_get_string (file, GROUP, "state", NULL);
     }
-  if (park->machine == NULL || park->digest == NULL)
+  if (park->machine == NULL || park->digest == NULL || !g_key_file_has_key (file, GROUP, "cpus", NULL))
     return bj_error_set (error, BJ_ERROR_INVALID, "%s is damaged", path);
   if (g_key_file_get_integer (file, GROUP, "memory-mib", NULL) != (int) self->spec->memory_mib
       || g_key_file_get_integer (file, GROUP, "cpus", NULL) != (int) self->spec->cpus)

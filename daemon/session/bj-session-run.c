@@ -51,6 +51,7 @@ work_new (BjSession *session, BjGateway *gateway)
   work->context = bj_session_get_context (session);
   work->plan = bj_session_get_plan (session);
   work->gateway = gateway;
+  work->clock_offset_us = bj_work_get_clock_offset ();
   return work;
 }
 

@@ -198,7 +198,9 @@ return_step (BjWork *work, GError **error)
 static void
 resume_clock (BjWork *work)
 {
-  bj_session_set_deadline (work->session, bj_session_get_deadline (work->session) + MAX (now_s () - work->asked_at, 0));
+  bj_session_set_deadline (work->session,
+                           bj_work_move_deadline (bj_session_get_deadline (work->session), work->asked_at, now_s ()));
+  work->clock_offset_us = bj_work_get_clock_offset (); /* what was set meanwhile is in it */
   bj_session_set_state (work->session, "running");
   bj_session_record (work->session, TRUE, "state", bj_record_state ("running"));
 }

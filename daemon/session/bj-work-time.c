@@ -8,10 +8,48 @@
 #include "bj-record.h"
 
 #define LOOK_S 1.0
+#define STEP_MIN_US (2 * G_USEC_PER_SEC) /* less is a clock that is steered, not set */
+
+gint64
+bj_work_get_clock_offset (void)
+{
+  return g_get_real_time () - g_get_monotonic_time ();
+}
+
+gint64
+bj_work_clock_step (gint64 *offset_us, gint64 now_us)
+{
+  gint64 step_us = now_us - *offset_us;
+
+  if (ABS (step_us) < STEP_MIN_US)
+    return 0;
+  *offset_us = now_us;
+  return step_us / G_USEC_PER_SEC;
+}
+
+gint64
+bj_work_move_deadline (gint64 deadline, gint64 asked_at, gint64 now)
+{
+  return now + (deadline - asked_at);
+}
+
+static void
+watch_clock (BjWork *work)
+{
+  gint64 step = bj_work_clock_step (&work->clock_offset_us, bj_work_get_clock_offset ());
+
+  if (step == 0)
+    return;
+  bj_session_set_deadline (work->session, bj_session_get_deadline (work->session) + step);
+  bj_session_save (work->session);
+  bj_session_warn (work->session, "The host's clock was set %s by %" G_GINT64_FORMAT " s, or the host slept; the deadline moved with it",
+                   step > 0 ? "forward" : "back", ABS (step));
+}
 
 static gboolean
 is_over_time (BjWork *work)
 {
+  watch_clock (work);
   return g_get_real_time () / G_USEC_PER_SEC >= bj_session_get_deadline (work->session);
 }
 

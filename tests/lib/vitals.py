@@ -46,7 +46,7 @@ def sample(daemon):
     state = daemon.state_dir
     database, wal = (os.path.getsize(f'{state}/belljar.db{part}') if os.path.exists(f'{state}/belljar.db{part}') else 0
                      for part in ('', '-wal'))
-    apart = [os.path.join(state, name) for name in ('images', 'templates')]
+    apart = [os.path.join(state, name) for name in ('images', 'templates', 'projects')]
     return {
         'rss': _kib(_read(f'/proc/{pid}/status'), 'VmRSS'),
         'pss': _kib(_read(f'/proc/{pid}/smaps_rollup'), 'Pss'),
@@ -55,6 +55,7 @@ def sample(daemon):
         'children': _children(pid),
         'machines': len(bt.machines_of(state)),
         'disk': (_size(state, apart) - database - wal) // KIB,
+        'projects': _size(os.path.join(state, 'projects')) // KIB,
         'database': database // KIB,
         'wal': wal // KIB,
         'sockets': sum(daemon.folder in line for line in _read('/proc/net/unix').splitlines()),

@@ -131,7 +131,7 @@ verb_get_task (BjAgentPeer *peer, GVariant *arguments, GError **error)
   gint64 left = bj_session_get_deadline (session) - g_get_real_time () / G_USEC_PER_SEC;
   guint steps = bj_session_get_plan (session)->steps;
 
-  g_variant_dict_insert (&task, "seconds", "u", (guint32) MAX (left, 0));
+  g_variant_dict_insert (&task, "seconds", "u", (guint32) CLAMP (left, 0, G_MAXUINT32));
   g_variant_dict_insert (&task, "steps", "u", steps - MIN (steps, bj_session_get_steps (session)));
   return g_variant_new ("(@a{sv})", g_variant_dict_end (&task));
 }

@@ -97,6 +97,9 @@ on_tick (gpointer user_data)
 {
   BjLive *self = user_data;
 
+  /* One that waits for memory has a place in line, and no signal says that it has changed. */
+  if (g_strcmp0 (bj_dbus_session_get_state (self->session), "starting") == 0)
+    self->stale = TRUE;
   if (self->stale && !self->asking)
     ask (self);
   else

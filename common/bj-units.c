@@ -95,3 +95,12 @@ bj_units_format_duration (guint64 seconds)
     return g_strdup_printf ("%" G_GUINT64_FORMAT " min %" G_GUINT64_FORMAT " s", seconds / 60, seconds % 60);
   return g_strdup_printf ("%" G_GUINT64_FORMAT " h %" G_GUINT64_FORMAT " min", seconds / 3600, seconds % 3600 / 60);
 }
+
+char *
+bj_units_format_ordinal (guint number)
+{
+  static const char *const endings[] = { "th", "st", "nd", "rd" };
+  gboolean is_teen = number % 100 / 10 == 1;
+
+  return g_strdup_printf ("%u%s", number, endings[!is_teen && number % 10 < G_N_ELEMENTS (endings) ? number % 10 : 0]);
+}

@@ -52,4 +52,7 @@ gboolean bj_units_parse_memory (const char *text, guint *mib, GError **error);
  */
 char *bj_units_format_duration (guint64 seconds);
 
+/** bj_units_format_ordinal: Returns: (transfer full): "1st", "2nd", "11th"; English, as what the daemon says */
+char *bj_units_format_ordinal (guint number);
+
 G_END_DECLS

@@ -124,7 +124,7 @@ typedef struct
 JsonObject *bj_record_check_run (const BjCheckRunFacts *facts);
 JsonObject *bj_record_commit (const char *commit, const char *tree, gboolean is_baseline);
 JsonObject *bj_record_warning (const char *text);
-/** bj_record_limit: @limit: steps, wall-clock, transcript, or agent (it said so itself) */
+/** bj_record_limit: @limit: steps, wall-clock, idle, transcript, screenshots, screenshot-bytes, or agent (it said so itself) */
 JsonObject *bj_record_limit (const char *limit, guint64 value);
 JsonObject *bj_record_error (const char *error_name, const char *message);
 /** bj_record_end: @outcome: DONE, FAILED or CANCELLED */

@@ -343,11 +343,20 @@ bj_transcript_open (const char *path, GError **error)
 }
 
 void
+bj_transcript_close (BjTranscript *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  if (self->fd >= 0 && self->kept > self->length && ftruncate (self->fd, (off_t) self->length) < 0)
+    g_debug ("%s: giving back the room behind it: %s", self->path, g_strerror (errno));
+  self->broken = TRUE;
+  bj_fd_clear (&self->fd);
+}
+
+void
 bj_transcript_free (BjTranscript *self)
 {
-  if (self->kept > self->length && ftruncate (self->fd, (off_t) self->length) < 0)
-    g_debug ("%s: giving back the room behind it: %s", self->path, g_strerror (errno));
-  close (self->fd);
+  bj_transcript_close (self);
   g_mutex_clear (&self->lock);
   g_free (self->path);
   g_free (self);

@@ -34,6 +34,8 @@ BjTranscript *bj_transcript_create (const char *path, GError **error);
 /** bj_transcript_open: Continues one after a crash: checks the chain, cuts off a last line that is not whole. */
 BjTranscript *bj_transcript_open (const char *path, GError **error);
 void bj_transcript_free (BjTranscript *self);
+/** bj_transcript_close: Nothing is appended any more; its file is closed. Head, length and count stay. */
+void bj_transcript_close (BjTranscript *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjTranscript, bj_transcript_free)
 
 /**

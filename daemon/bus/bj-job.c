@@ -35,7 +35,7 @@ typedef struct
   gpointer data;
   GDestroyNotify free_data;
   char *message; /* the worker's, then ours */
-  gint64 started_us;
+  gint64 started_us; /* monotonic */
   guint removal;
   gboolean done;
 
@@ -76,11 +76,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjJob, job_unref)
 static guint64
 guess_end (gint64 started_us, double fraction)
 {
-  gint64 spent = g_get_real_time () - started_us;
+  gint64 spent = g_get_monotonic_time () - started_us;
 
   if (fraction < GUESS_FROM || fraction >= 1 || spent < GUESS_AFTER_US)
     return 0;
-  return (guint64) (((double) started_us + (double) spent / fraction) / G_USEC_PER_SEC);
+  return (guint64) (((double) g_get_real_time () + (double) spent * (1 - fraction) / fraction) / G_USEC_PER_SEC);
 }
 
 static gboolean
@@ -221,7 +221,7 @@ start_work (gpointer user_data)
   g_task_set_source_tag (task, bj_jobs_start);
   g_task_set_task_data (task, job_ref (job), job_unref);
   g_task_set_check_cancellable (task, FALSE); /* work that is half undone is not "cancelled" yet */
-  job->started_us = g_get_real_time ();
+  job->started_us = g_get_monotonic_time ();
   bj_worker_run (task, work);
   return G_SOURCE_REMOVE;
 }

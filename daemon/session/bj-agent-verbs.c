@@ -130,7 +130,7 @@ verb_get_task (BjAgentPeer *peer, GVariant *arguments, GError **error)
   gint64 left = bj_session_get_deadline (session) - g_get_real_time () / G_USEC_PER_SEC;
   guint steps = bj_session_get_plan (session)->steps;
 
-  g_variant_dict_insert (&task, "seconds", "u", (guint32) MAX (left, 0));
+  g_variant_dict_insert (&task, "seconds", "u", (guint32) CLAMP (left, 0, G_MAXUINT32));
   g_variant_dict_insert (&task, "steps", "u", steps - MIN (steps, bj_session_get_steps (session)));
   return g_variant_new ("(@a{sv})", g_variant_dict_end (&task));
 }
@@ -352,9 +352,17 @@ static GVariant *
 verb_screenshot (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
-  g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), error) : NULL;
+  g_autoptr(GError) why = NULL;
+  g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), &why) : NULL;
 
-  return png != NULL ? g_variant_new ("(@ay)", bytes_to_variant (png)) : NULL;
+  if (png != NULL)
+    return g_variant_new ("(@ay)", bytes_to_variant (png));
+  /* To an agent a limit is the end; this one it can work on without. */
+  if (g_error_matches (why, BJ_ERROR, BJ_ERROR_LIMIT))
+    why->code = BJ_ERROR_QUOTA;
+  if (why != NULL)
+    g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
 }
 
 static GVariant *

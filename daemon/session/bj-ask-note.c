@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define GROUP "ask"
+#define WHOLE "whole" /* the last key: a note that was cut has not got it */
 
 void
 bj_ask_note_clear (BjAskNote *note)
@@ -61,6 +62,7 @@ bj_ask_note_write (const char *dir, const BjAskNote *note, GError **error)
   set_string (file, "baseline-tree", note->baseline_tree);
   set_string (file, "agent-check", note->agent_check);
   set_string (file, "agent-setup", note->agent_setup);
+  g_key_file_set_boolean (file, GROUP, WHOLE, TRUE);
   text = g_key_file_to_data (file, &size, NULL);
   return write_durably (memory, g_bytes_get_data (note->memory, NULL), g_bytes_get_size (note->memory), error)
          && write_durably (ini, text, size, error);
@@ -98,8 +100,8 @@ read_answer (const char *dir, BjAskNote *note)
   g_autoptr(GKeyFile) file = g_key_file_new ();
   g_autofree char *path = dup_path (dir, "answer.ini");
 
-  if (!g_key_file_load_from_file (file, path, G_KEY_FILE_NONE, NULL))
-    return;
+  if (!g_key_file_load_from_file (file, path, G_KEY_FILE_NONE, NULL) || !g_key_file_has_key (file, GROUP, "uid", NULL))
+    return; /* cut off: it is asked for again */
   note->answer = g_key_file_get_string (file, GROUP, "answer", NULL);
   note->answer_uid = (guint32) g_key_file_get_uint64 (file, GROUP, "uid", NULL);
 }
@@ -112,8 +114,8 @@ bj_ask_note_read (const char *dir, BjAskNote *note, GError **error)
 
   if (!bj_ask_note_exists (dir))
     return bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no %s", ini);
-  if (!g_key_file_load_from_file (file, ini, G_KEY_FILE_NONE, error))
-    return FALSE;
+  if (!g_key_file_load_from_file (file, ini, G_KEY_FILE_NONE, NULL) || !g_key_file_get_boolean (file, GROUP, WHOLE, NULL))
+    return bj_error_set (error, BJ_ERROR_FAILED, "%s is damaged", ini);
   note->memory = read_memory (dir, error);
   if (note->memory == NULL)
     return FALSE;

@@ -96,6 +96,14 @@ bj_exec_line_enter (BjExecLine *self, BjExecLineStart start, gpointer call, GCan
                                 BJ_EXEC_LINE_WAITING);
 }
 
+gboolean
+bj_exec_line_is_empty (BjExecLine *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  return self->running == 0 && self->waiting.length == 0;
+}
+
 void
 bj_exec_line_leave (BjExecLine *self)
 {

@@ -29,6 +29,8 @@ void bj_exec_line_free (BjExecLine *self);
  */
 gboolean bj_exec_line_enter (BjExecLine *self, BjExecLineStart start, gpointer call, GCancellable *cancellable,
                              GError **error);
+/** bj_exec_line_is_empty: Nothing runs in it and nothing waits. */
+gboolean bj_exec_line_is_empty (BjExecLine *self);
 /** bj_exec_line_leave: One that was started has ended: starts the next. */
 void bj_exec_line_leave (BjExecLine *self);
 

@@ -97,7 +97,10 @@ bus_call_thread (GTask *task, gpointer source, gpointer data, GCancellable *canc
   if (!call->work (call, &error))
     bj_gate_return_error (g_steal_pointer (&call->invocation), error);
   if (line != NULL)
-    bj_exec_line_leave (line);
+    {
+      bj_session_touch (call->session);
+      bj_exec_line_leave (line);
+    }
   g_task_return_boolean (task, error == NULL);
 }
 
@@ -314,6 +317,7 @@ on_extend (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, guint sec
   else
     {
       bj_session_set_deadline (session, bj_session_get_deadline (session) + seconds);
+      bj_session_touch (session);
       bj_session_save (session);
       bj_dbus_session_complete_extend (skeleton, invocation);
     }

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +22,27 @@
 #define EVIDENCE_NAME_MAX 128
 #define SEARCH_CHUNK 65536
 
+/* Those of an earlier daemon: equal pictures are one file. */
+static void
+count_screenshots (BjSession *self)
+{
+  g_autofree char *folder = bj_session_dup_dir (self, "evidence/screenshots");
+  g_autoptr(GDir) dir = g_dir_open (folder, 0, NULL);
+  const char *name;
+
+  self->screenshots = 0;
+  self->screenshot_bytes = 0;
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (folder, name, NULL);
+      GStatBuf info;
+
+      self->screenshots++;
+      if (g_lstat (path, &info) == 0)
+        self->screenshot_bytes += (guint64) info.st_size;
+    }
+}
+
 gboolean
 bj_session_open_transcript (BjSession *self, GError **error)
 {
@@ -28,7 +50,10 @@ bj_session_open_transcript (BjSession *self, GError **error)
   BjTranscript *transcript;
 
   if (g_file_test (path, G_FILE_TEST_EXISTS))
-    transcript = bj_transcript_open (path, error);
+    {
+      transcript = bj_transcript_open (path, error);
+      count_screenshots (self);
+    }
   else
     transcript = bj_transcript_create (path, error);
   if (transcript == NULL)
@@ -149,24 +174,74 @@ bj_session_dup_report (BjSession *self, GError **error)
   return report != NULL ? object_to_text (report) : NULL;
 }
 
+/* Always returns %FALSE. The report is told once. */
+static gboolean
+refuse_screenshot (BjSession *self, const char *limit, guint64 most, GError **error)
+{
+  gboolean told;
+
+  g_mutex_lock (&self->lock);
+  told = self->screenshots_told;
+  self->screenshots_told = TRUE;
+  g_mutex_unlock (&self->lock);
+  if (!told)
+    bj_session_record (self, TRUE, "limit", bj_record_limit (limit, most));
+  return bj_error_set (error, BJ_ERROR_LIMIT,
+                       "Session %s has the screenshots that it may have: [limits] %s is %" G_GUINT64_FORMAT, self->plan->id, limit,
+                       most);
+}
+
+/* Whether one more may be taken; it is counted. */
+static gboolean
+begin_screenshot (BjSession *self, GError **error)
+{
+  guint most = self->context->config->screenshots;
+  gboolean full;
+
+  g_mutex_lock (&self->lock);
+  full = self->screenshots >= most;
+  self->screenshots += !full;
+  g_mutex_unlock (&self->lock);
+  return !full || refuse_screenshot (self, "screenshots", most, error);
+}
+
+/* It is in its place then. Equal pictures are one file. */
+static gboolean
+keep_screenshot (BjSession *self, const char *path, gconstpointer data, gsize size, GError **error)
+{
+  guint64 most = self->context->config->screenshot_bytes;
+  gboolean full;
+
+  if (g_file_test (path, G_FILE_TEST_EXISTS))
+    return TRUE;
+  g_mutex_lock (&self->lock);
+  full = size > most || self->screenshot_bytes > most - size;
+  self->screenshot_bytes += full ? 0 : size;
+  g_mutex_unlock (&self->lock);
+  if (full)
+    return refuse_screenshot (self, "screenshot-bytes", most, error);
+  return g_file_set_contents_full (path, data, (gssize) size, G_FILE_SET_CONTENTS_CONSISTENT, 0600, error);
+}
+
 GBytes *
 bj_session_take_screenshot (BjSession *self, GError **error)
 {
   g_autoptr(BjMachine) machine = bj_session_dup_machine (self, error);
-  g_autoptr(GBytes) png = machine != NULL ? bj_machine_screenshot (machine, error) : NULL;
+  g_autoptr(GBytes) png = NULL;
   g_autofree char *sha256 = NULL;
   g_autofree char *file = NULL;
   g_autofree char *path = NULL;
   gsize size;
   gconstpointer data;
 
-  if (png == NULL)
+  bj_session_touch (self);
+  if (machine == NULL || !begin_screenshot (self, error) || (png = bj_machine_screenshot (machine, error)) == NULL)
     return NULL;
   data = g_bytes_get_data (png, &size);
   sha256 = g_compute_checksum_for_bytes (G_CHECKSUM_SHA256, png);
   file = g_strdup_printf ("screenshots/%.16s.png", sha256);
   path = g_build_filename (self->context->state_dir, "sessions", self->plan->id, "evidence", file, NULL);
-  if (!g_file_set_contents_full (path, data, (gssize) size, G_FILE_SET_CONTENTS_CONSISTENT, 0600, error))
+  if (!keep_screenshot (self, path, data, size, error))
     return NULL;
   bj_session_record (self, TRUE, "screenshot", bj_record_screenshot (file, sha256, size));
   return g_steal_pointer (&png);
@@ -280,6 +355,8 @@ bj_session_seal (BjSession *self, const char *outcome, const char *error_name, c
   gboolean ok;
 
   bj_session_record (self, TRUE, "end", bj_record_end (outcome, error_name, message));
+  if (self->transcript != NULL)
+    bj_transcript_close (self->transcript); /* a session that is over stays in the list, and must not hold a file */
   ok = write_report (self, error);
   g_mutex_lock (&self->lock);
   g_free (self->outcome);

@@ -132,9 +132,9 @@ bj_session_manager_get_gateway (BjSessionManager *self)
   return self->gateway;
 }
 
-/* What is on disk takes no room among those that run. */
+/* What is on disk takes no room among those that run. @owner: (nullable): only that one's */
 static guint
-count_running (BjSessionManager *self)
+count_running (BjSessionManager *self, const uid_t *owner)
 {
   GHashTableIter iter;
   gpointer session;
@@ -142,7 +142,8 @@ count_running (BjSessionManager *self)
 
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    n += !bj_session_is_over (session) && !bj_session_is_parked (session);
+    n += !bj_session_is_over (session) && !bj_session_is_parked (session)
+         && (owner == NULL || bj_session_get_plan (session)->owner_uid == *owner);
   return n;
 }
 
@@ -501,12 +502,17 @@ static gboolean
 check_room (BjSessionManager *self, const BjSessionPlan *plan, GError **error)
 {
   const BjConfig *config = self->context->config;
-  guint live = count_running (self);
+  guint live = count_running (self, NULL);
+  guint own = count_running (self, &plan->owner_uid);
   struct statvfs fs;
 
   if (live >= config->sessions)
     return bj_error_set (error, BJ_ERROR_LIMIT, "%u sessions are running and [limits] sessions is %u: stop one or wait", live,
                          config->sessions);
+  if (own >= config->sessions_per_user)
+    return bj_error_set (error, BJ_ERROR_LIMIT,
+                         "%u sessions of yours are running and [limits] sessions-per-user is %u: stop one or wait", own,
+                         config->sessions_per_user);
   if (plan->project != NULL && bj_session_manager_count_on_project (self, plan->project) > 0)
     return bj_error_set (error, BJ_ERROR_BUSY, "Another session works on the project “%s”: wait for it or stop it",
                          plan->project);
@@ -585,9 +591,10 @@ bj_session_manager_get_budget (BjSessionManager *self)
 {
   const BjConfig *config = self->context->config;
   g_auto(GVariantBuilder) budget = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
-  guint live = count_running (self);
+  guint live = count_running (self, NULL);
 
   g_variant_builder_add (&budget, "{sv}", "sessions", g_variant_new_uint32 (config->sessions));
+  g_variant_builder_add (&budget, "{sv}", "sessions-per-user", g_variant_new_uint32 (config->sessions_per_user));
   g_variant_builder_add (&budget, "{sv}", "sessions-used", g_variant_new_uint32 (live));
   g_variant_builder_add (&budget, "{sv}", "memory-mib", g_variant_new_uint32 (config->sessions * config->memory_mib));
   g_variant_builder_add (&budget, "{sv}", "memory-used-mib", g_variant_new_uint32 (live * config->memory_mib));

@@ -40,6 +40,7 @@ struct _BjSession
   BjEnd end;
   gboolean stopped_late; /* a person stopped it after the work had ended */
   gint64 begun_us;       /* monotonic, when it was asked for */
+  gint64 touched_us;     /* monotonic, when something last happened in it */
   gboolean had_command;
   gboolean paused;
   gboolean stalled; /* its machine waits for room on the host's disk */
@@ -59,6 +60,9 @@ struct _BjSession
   gint64 kept_used_us; /* monotonic: when the last one ended */
   gboolean kept_released;
   BjTranscript *transcript;
+  guint screenshots;        /* how many it has */
+  guint64 screenshot_bytes; /* and what they take on the disk */
+  gboolean screenshots_told; /* the report knows that one was refused */
 };
 
 /* Emits "waits" soon. */

@@ -46,6 +46,7 @@ bj_session_recover (BjSession *session, BjGateway *gateway)
 {
   g_autoptr(GError) error = NULL;
   g_autofree char *state = bj_session_dup_state (session);
+  gboolean waits = waits_for_answer (bj_session_get_context (session), bj_session_get_id (session));
 
   if (adopt (session, gateway, &error))
     {
@@ -54,7 +55,7 @@ bj_session_recover (BjSession *session, BjGateway *gateway)
     }
   g_message ("Session %s was %s when belljard ended; it is ended now (%s)", bj_session_get_id (session), state,
              error->message);
-  bj_session_finish_after_crash (session, gateway);
+  bj_session_finish_after_crash (session, gateway, waits ? error->message : NULL);
 }
 
 static gboolean

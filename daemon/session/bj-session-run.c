@@ -16,6 +16,7 @@
 #include "bj-worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -51,6 +52,7 @@ work_new (BjSession *session, BjGateway *gateway)
   work->context = bj_session_get_context (session);
   work->plan = bj_session_get_plan (session);
   work->gateway = gateway;
+  work->clock_offset_us = bj_work_get_clock_offset ();
   return work;
 }
 
@@ -111,6 +113,7 @@ start_up (BjWork *work, GError **error)
   if (work->plan->task != NULL)
     return bj_work_start_agent (work, error);
   bj_session_set_activity (work->session, "waiting for commands");
+  bj_session_touch (work->session);
   return TRUE;
 }
 
@@ -138,6 +141,8 @@ record_limit (BjWork *work, BjEnd end)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("steps", work->plan->steps));
   else if (end == BJ_END_AGENT_LIMIT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("agent", bj_session_get_steps (work->session)));
+  else if (end == BJ_END_IDLE)
+    bj_session_record (work->session, TRUE, "limit", bj_record_limit ("idle", work->context->config->idle_s));
   else if (end == BJ_END_TRANSCRIPT)
     bj_session_record (work->session, TRUE, "limit", bj_record_limit ("transcript", 0));
 }
@@ -147,7 +152,7 @@ static gboolean
 is_checkable (BjEnd end)
 {
   return end == BJ_END_FINISHED || end == BJ_END_WALL_CLOCK || end == BJ_END_STEPS || end == BJ_END_AGENT_LIMIT
-         || end == BJ_END_TRANSCRIPT;
+         || end == BJ_END_TRANSCRIPT || end == BJ_END_IDLE;
 }
 
 /* Paused and unplugged first: from here on nothing in the guest can change the folder. */
@@ -402,9 +407,28 @@ bj_session_run_async (BjSession *session, BjGateway *gateway)
   bj_worker_run (task, run_thread);
 }
 
+/* Its transcript cannot be continued. What is left to be done is proved by a new one, which says so; the old one stays beside it. */
+static void
+begin_anew (BjWork *work, const GError *why)
+{
+  g_autofree char *path = bj_session_dup_transcript_path (work->session);
+  g_autofree char *aside = g_strconcat (path, ".damaged", NULL);
+  g_autoptr(GError) error = NULL;
+
+  g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, why->message);
+  if (rename (path, aside) < 0 && errno != ENOENT)
+    g_warning ("Renaming %s: %s", path, g_strerror (errno));
+  else if (!bj_session_open_transcript (work->session, &error))
+    g_warning ("Session %s: it has no transcript: %s", work->plan->id, error->message);
+  if (work->plan->image != NULL)
+    bj_work_record_begin (work);
+  bj_session_warn (work->session, "The transcript of what came before is damaged, and kept as transcript.jsonl.damaged: %s",
+                   why->message);
+}
+
 /* The agent and its conversation died with the daemon: the machine goes, the person's folder is recorded. */
 void
-bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
+bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const char *why)
 {
   g_autoptr(BjWork) work = work_new (session, gateway);
   g_autoptr(GError) failure = NULL;
@@ -412,19 +436,21 @@ bj_session_finish_after_crash (BjSession *session, BjGateway *gateway)
   g_autoptr(BjMachineSpec) spec = bj_work_make_spec (work, "", work->plan->slot);
   g_autofree char *dir = bj_session_dup_dir (session, NULL);
   g_autofree char *state = bj_session_dup_state (session);
-  g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed", state);
+  g_autofree char *message = g_strdup_printf ("belljard ended while the session was %s; its machine was removed%s%s", state,
+                                              why != NULL ? ", because the session could not go on: " : "",
+                                              why != NULL ? why : "");
 
   bj_session_end_work (session, BJ_END_AGENT, bj_error_get_name (BJ_ERROR_FAILED), message);
   bj_machine_note_apply (dir, spec);
   work->machine = bj_machine_new (work->context->engine, spec);
   bj_work_end_machine (work);
   bj_teardown_wait (work->context->teardown);
-  if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
-    g_warning ("Session %s: its transcript cannot be continued: %s", work->plan->id, failure->message);
-  g_clear_error (&failure);
   if (work->plan->project != NULL)
     work->baseline = bj_project_store_head (work->context->projects, work->plan->project, &work->baseline_tree,
                                             &head_error);
+  if (!make_folders (work, &failure) || !bj_session_open_transcript (session, &failure))
+    begin_anew (work, failure);
+  g_clear_error (&failure);
   if (head_error == NULL && work->plan->project != NULL && bj_work_journaled (work, "tree", write_tree_step, &failure))
     bj_work_journaled (work, "commit", bj_work_commit, &failure);
   if (failure != NULL)

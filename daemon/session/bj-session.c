@@ -131,7 +131,7 @@ bj_session_new (BjContext *context, BjSessionPlan *plan, BjReportKey *key)
   self->path = g_strconcat ("/org/belljar1/sessions/", plan->id, NULL);
   self->started = g_get_real_time () / G_USEC_PER_SEC;
   self->deadline = self->started + plan->wall_clock_s;
-  self->begun_us = g_get_monotonic_time ();
+  self->begun_us = self->touched_us = g_get_monotonic_time ();
   self->keep = plan->keep_failed;
   set_constant_properties (self);
   return self;
@@ -321,6 +321,25 @@ bj_session_get_steps (BjSession *self)
   return self->steps;
 }
 
+void
+bj_session_touch (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
+
+  self->touched_us = g_get_monotonic_time ();
+}
+
+gint64
+bj_session_get_idle_us (BjSession *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = NULL;
+
+  if (!bj_exec_line_is_empty (self->exec_line))
+    return 0;
+  locker = g_mutex_locker_new (&self->lock);
+  return g_get_monotonic_time () - self->touched_us;
+}
+
 gboolean
 bj_session_take_step (BjSession *self, GError **error)
 {
@@ -458,6 +477,8 @@ explain_end (BjEnd end)
       return "it was stopped";
     case BJ_END_WALL_CLOCK:
       return "its time was over (Extend gives more while it runs)";
+    case BJ_END_IDLE:
+      return "nothing happened in it for as long as [limits] idle says";
     case BJ_END_STEPS:
       return "its steps were used up";
     case BJ_END_AGENT_LIMIT:
@@ -515,6 +536,7 @@ bj_session_set_paused (BjSession *self, gboolean paused, GError **error)
   bj_session_set_state (self, paused ? "paused" : "running");
   g_mutex_lock (&self->lock);
   self->paused = paused;
+  self->touched_us = g_get_monotonic_time ();
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
   bj_session_record (self, TRUE, "state", bj_record_state (paused ? "paused" : "running"));

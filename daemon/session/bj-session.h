@@ -26,6 +26,7 @@ typedef enum
   BJ_END_WALL_CLOCK,
   BJ_END_STEPS,
   BJ_END_AGENT_LIMIT,  /* the agent says that it reached a limit of its own */
+  BJ_END_IDLE,         /* nobody did anything in a session without a sub-agent */
   BJ_END_TRANSCRIPT,   /* the transcript reached its cap */
   BJ_END_AGENT,        /* the agent gave up or died: error name and message say why */
   BJ_END_MACHINE,      /* the machine was gone */
@@ -63,6 +64,11 @@ void bj_session_set_deadline (BjSession *self, gint64 deadline);
 /** bj_session_take_step: Counts a tool call. Returns: %FALSE when the limit is reached; the work then ends */
 gboolean bj_session_take_step (BjSession *self, GError **error);
 guint bj_session_get_steps (BjSession *self);
+
+/** bj_session_touch: Something happens in it: it is not idle. */
+void bj_session_touch (BjSession *self);
+/** bj_session_get_idle_us: Since when nothing happened; 0 while a command runs or waits for its turn, however silent it is. */
+gint64 bj_session_get_idle_us (BjSession *self);
 
 /** bj_session_end_work: Says why the work ends; wakes the worker. @error_name, @message: (nullable) */
 void bj_session_end_work (BjSession *self, BjEnd end, const char *error_name, const char *message);
@@ -187,7 +193,13 @@ void bj_session_note_command (BjSession *self);
 JsonArray *bj_session_dup_records (BjSession *self, char **head, GError **error);
 /** bj_session_dup_report: Returns: (transfer full): JSON text of the report, partial while it works. Blocks. */
 char *bj_session_dup_report (BjSession *self, GError **error);
-/** bj_session_take_screenshot: Keeps it as evidence too. Returns: (transfer full): a PNG file's bytes. Blocks. */
+/**
+ * bj_session_take_screenshot:
+ *
+ * Keeps it as evidence too. BJ_ERROR_LIMIT when the session has as many as it may have; the first time that is a limit of the report.
+ *
+ * Returns: (transfer full): a PNG file's bytes. Blocks.
+ */
 GBytes *bj_session_take_screenshot (BjSession *self, GError **error);
 /** bj_session_open_evidence: @name: as a record of the transcript has it. Returns: fd to read, owned by the caller, or -1. Blocks. */
 int bj_session_open_evidence (BjSession *self, const char *name, GError **error);

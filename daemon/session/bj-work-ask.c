@@ -123,14 +123,6 @@ suspend (BjWork *work)
 
 /* And back */
 
-static void
-say_that_it_waits (guint used_mib, guint total_mib, gpointer user_data)
-{
-  BjWork *work = user_data;
-
-  bj_session_set_activity (work->session, "waiting for memory: machines have %u of %u MiB", used_mib, total_mib);
-}
-
 /* Its folder and its slot are the same, its template and its network need not be there any more. */
 static BjMachine *
 make_successor (BjWork *work)
@@ -150,7 +142,7 @@ unpark (BjWork *work, GError **error)
   g_autofree char *dir = dup_park_dir (work);
   g_autoptr(BjMachine) machine = NULL;
 
-  if (!bj_lease_take_memory (lease, bj_machine_get_spec (work->machine)->memory_mib, say_that_it_waits, work, cancellable, error))
+  if (!bj_lease_take_memory (lease, bj_machine_get_spec (work->machine)->memory_mib, bj_work_say_that_it_waits, work, cancellable, error))
     return FALSE;
   bj_session_set_activity (work->session, "bringing the machine back");
   work->network = FALSE;
@@ -206,7 +198,9 @@ return_step (BjWork *work, GError **error)
 static void
 resume_clock (BjWork *work)
 {
-  bj_session_set_deadline (work->session, bj_session_get_deadline (work->session) + MAX (now_s () - work->asked_at, 0));
+  bj_session_set_deadline (work->session,
+                           bj_work_move_deadline (bj_session_get_deadline (work->session), work->asked_at, now_s ()));
+  work->clock_offset_us = bj_work_get_clock_offset (); /* what was set meanwhile is in it */
   bj_session_set_state (work->session, "running");
   bj_session_record (work->session, TRUE, "state", bj_record_state ("running"));
 }

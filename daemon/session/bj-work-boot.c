@@ -9,6 +9,7 @@
 #include "bj-machine-note.h"
 #include "bj-pool.h"
 #include "bj-record.h"
+#include "bj-units.h"
 
 #include <errno.h>
 
@@ -166,12 +167,13 @@ boot_from_pool (BjWork *work, BjBoot *boot, BjMachine **machine)
   return FALSE;
 }
 
-static void
-say_that_it_waits (guint used_mib, guint total_mib, gpointer user_data)
+void
+bj_work_say_that_it_waits (guint place, guint used_mib, guint total_mib, gpointer user_data)
 {
   BjWork *work = user_data;
+  g_autofree char *ordinal = bj_units_format_ordinal (place);
 
-  bj_session_set_activity (work->session, "waiting for memory: machines have %u of %u MiB", used_mib, total_mib);
+  bj_session_set_activity (work->session, "waiting for memory, %s in line: machines have %u of %u MiB", ordinal, used_mib, total_mib);
 }
 
 /* With a template first, without it when that fails. */
@@ -215,9 +217,10 @@ bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error)
   if (boot_from_pool (work, boot, machine))
     return TRUE;
   lease = bj_lease_take (work->context, boot->spec->memory_mib, boot->own ? (int) work->plan->slot : -1,
-                         say_that_it_waits, work, boot->cancellable, error);
+                         bj_work_say_that_it_waits, work, boot->cancellable, error);
   if (lease == NULL)
     return FALSE;
+  bj_session_set_activity (work->session, boot->own ? "starting the machine" : "checking in a fresh machine");
   work->slot_is_leased |= boot->own;
   boot->spec->slot = bj_lease_get_slot (lease);
   ok = clone_or_boot (work, boot, machine, error);

@@ -24,6 +24,8 @@ typedef struct
  */
 gboolean bj_work_boot (BjWork *work, BjBoot *boot, BjMachine **machine, GError **error);
 
+/** bj_work_say_that_it_waits: A BjBudgetWaits: the session's activity says its place in line. @user_data: the BjWork */
+void bj_work_say_that_it_waits (guint place, guint used_mib, guint total_mib, gpointer user_data);
 /** bj_work_attach_share: Plugs the project's folder in. */
 gboolean bj_work_attach_share (BjWork *work, BjMachine *machine, GCancellable *cancellable, GError **error);
 /** bj_work_record_machine: @start: cold, template, pool; or parked, paused for one that came back */

@@ -38,6 +38,7 @@ typedef struct
   gboolean network;
   guint memory_mib;
 
+  gint64 clock_offset_us; /* of the wall clock from the monotonic one, when somebody last looked */
   gint64 asked_at;   /* seconds since 1970: since when it waits for an answer */
   gint64 park_at_us; /* monotonic: when a machine that waits goes to disk */
 } BjWork;
@@ -80,10 +81,25 @@ gboolean bj_work_start_agent (BjWork *work, GError **error);
 /* bj-work-time.c */
 
 /**
+ * bj_work_clock_step:
+ * @offset_us: (inout): how far the wall clock was from the monotonic one, and is now
+ * @now_us: how far it is
+ *
+ * Returns: by how many seconds the wall clock was set since (or the host slept); 0 when it only ran on
+ */
+gint64 bj_work_clock_step (gint64 *offset_us, gint64 now_us);
+/** bj_work_get_clock_offset: how far it is now */
+gint64 bj_work_get_clock_offset (void);
+/** bj_work_move_deadline: Returns: the deadline of a session that stood still since @asked_at, so that it has as long as it had then */
+gint64 bj_work_move_deadline (gint64 deadline, gint64 asked_at, gint64 now);
+
+/**
  * bj_work_watch_time:
  *
  * When a task's time is over, its machine is paused and whoever waits for the report gets a partial one. It can be extended for
- * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile.
+ * as long as a machine that waits stays in memory ([limits] park-after); then its work ends. Blocks meanwhile. A session
+ * without a task ends at once, and earlier when it is idle. A deadline is a wall clock's time, so that it moves with a clock that is
+ * set: an hour forward ends no session, and an hour back gives none an hour more.
  */
 void bj_work_watch_time (BjWork *work);
 
@@ -131,7 +147,8 @@ void bj_session_run_async (BjSession *session, BjGateway *gateway);
 gboolean bj_session_adopt_async (BjSession *session, BjGateway *gateway, GError **error);
 /** bj_session_wait_on_async: Goes on with a session that waits for an answer since an earlier daemon. Blocks shortly. */
 gboolean bj_session_wait_on_async (BjSession *session, BjGateway *gateway, GError **error);
-/** bj_session_finish_after_crash: What is left to do for a session that an earlier daemon did not end. Blocks. */
-void bj_session_finish_after_crash (BjSession *session, BjGateway *gateway);
+/** bj_session_finish_after_crash: What is left to do for a session that an earlier daemon did not end. @why: (nullable): it could not
+ * go on. Blocks. */
+void bj_session_finish_after_crash (BjSession *session, BjGateway *gateway, const char *why);
 
 G_END_DECLS

@@ -247,12 +247,15 @@ static const BjKey keys[] = {
   KEY ("engine", "uri", parse_engine_uri, engine_uri, 0, 0),
   KEY ("engine", "accelerator", parse_accelerator, accelerator, 0, 0),
   KEY ("limits", "sessions", parse_number, sessions, 1, 256),
+  KEY ("limits", "sessions-per-user", parse_number, sessions_per_user, 1, 256),
   KEY ("limits", "memory-mib", parse_number, memory_mib, BJ_MEMORY_MIN_MIB, BJ_MEMORY_MAX_MIB),
   KEY ("limits", "memory-total-mib", parse_number, memory_total_mib, 0, 64 * 1024 * 1024),
   KEY ("limits", "cpus", parse_number, cpus, 1, 256),
   KEY ("limits", "steps", parse_number, steps, 1, 100000),
   KEY ("limits", "wall-clock", parse_duration, wall_clock_s, 10, 7 * DAY_S),
   KEY ("limits", "output-bytes", parse_size, output_bytes, 1024, 1024 * 1024),
+  KEY ("limits", "screenshots", parse_number, screenshots, 1, 100000),
+  KEY ("limits", "screenshot-bytes", parse_size, screenshot_bytes, 1024, 1024ull * 1024 * 1024 * 1024),
   KEY ("limits", "idle", parse_duration, idle_s, 1, 7 * DAY_S),
   KEY ("limits", "park-after", parse_duration, park_after_s, 1, 365 * DAY_S),
   KEY ("pool", "templates", parse_switch, templates, 0, 0),
@@ -284,6 +287,8 @@ new_with_defaults (void)
   config->steps = 200;
   config->wall_clock_s = 20 * 60;
   config->output_bytes = 64 * 1024;
+  config->screenshots = 500;
+  config->screenshot_bytes = 256 * 1024 * 1024;
   config->templates = TRUE;
   config->idle_s = 10 * 60;
   config->park_after_s = 15 * 60;
@@ -438,6 +443,8 @@ bj_config_load (const char *path, gboolean must_exist, GError **error)
       if (!read_lines (config, path, bytes, error))
         return NULL;
     }
+  if (config->sessions_per_user == 0)
+    config->sessions_per_user = config->sessions;
   if (config->model_allow == NULL && *config->model_name != '\0')
     config->model_allow = g_strdupv ((char *[]) { config->model_name, NULL });
   if (config->model_allow == NULL)

@@ -18,13 +18,16 @@ typedef struct
   char *engine_uri;  /* [engine] uri, NULL: embedded */
   BjAccelerator accelerator;
   guint sessions;       /* [limits] sessions, default 4 */
+  guint sessions_per_user; /* [limits] sessions-per-user: of one caller, default: as many as all may have */
   guint memory_mib;     /* [limits] memory-mib: one machine's default, 1024 */
   guint memory_total_mib; /* [limits] memory-total-mib: all machines', 0: three quarters of the host's */
   guint cpus;           /* [limits] cpus, default 2 */
   guint steps;          /* [limits] steps, default 200 */
   guint wall_clock_s;   /* [limits] wall-clock, "20m", "1h", "90" (seconds); default 1200 */
   guint64 output_bytes; /* [limits] output-bytes, default 64 KiB, of each stream of one command */
-  guint idle_s;         /* [limits] idle, default 600 */
+  guint screenshots;    /* [limits] screenshots: of one session, default 500 */
+  guint64 screenshot_bytes; /* [limits] screenshot-bytes: what they take on the disk, default 256 MiB */
+  guint idle_s;         /* [limits] idle: after it a session without a sub-agent ends, default 600 */
   guint park_after_s;   /* [limits] park-after, default 900 */
   guint pool_size;      /* [pool] size: paused clones in stock, default 0 */
   gboolean templates;   /* [pool] templates: clone machines instead of booting them, default true */

@@ -16,8 +16,7 @@ struct _BjBudget
   GMutex lock; /* guards the rest */
   GCond changed;
   guint used_mib;
-  guint64 next_ticket;
-  GQueue waiting; /* (element-type guint64*): tickets, first in line first */
+  GQueue waiting; /* (element-type BjPlace): of the threads that wait, first in line first */
 };
 
 static guint
@@ -76,17 +75,41 @@ use_stock (BjBudget *self)
   return gave;
 }
 
+/* Where somebody who waits stands, and what he was told. */
+typedef struct
+{
+  guint place;
+  guint used_mib;
+} BjPlace;
+
+/* With the lock, which is given up while he is told. Returns whether he was. */
+static gboolean
+tell_place (BjBudget *self, BjPlace *told, BjBudgetWaits waits, gpointer user_data)
+{
+  guint place = (guint) g_queue_index (&self->waiting, told) + 1;
+  guint used_mib = self->used_mib;
+
+  if (waits == NULL || (place == told->place && used_mib == told->used_mib))
+    return FALSE;
+  told->place = place;
+  told->used_mib = used_mib;
+  g_mutex_unlock (&self->lock);
+  waits (place, used_mib, self->total_mib, user_data);
+  g_mutex_lock (&self->lock);
+  return TRUE;
+}
+
 /* With the lock. */
 static gboolean
-wait_in_line (BjBudget *self, guint mib, GCancellable *cancellable)
+wait_in_line (BjBudget *self, guint mib, BjBudgetWaits waits, gpointer user_data, GCancellable *cancellable)
 {
-  guint64 ticket = self->next_ticket++;
+  BjPlace own = { 0 };
   gboolean ok = FALSE;
 
-  g_queue_push_tail (&self->waiting, &ticket);
+  g_queue_push_tail (&self->waiting, &own);
   while (!g_cancellable_is_cancelled (cancellable))
     {
-      gboolean first = g_queue_peek_head (&self->waiting) == &ticket;
+      gboolean first = g_queue_peek_head (&self->waiting) == &own;
 
       if (first && fits (self, mib))
         {
@@ -94,10 +117,10 @@ wait_in_line (BjBudget *self, guint mib, GCancellable *cancellable)
           ok = TRUE;
           break;
         }
-      if (!first || !use_stock (self))
+      if ((!first || !use_stock (self)) && !tell_place (self, &own, waits, user_data))
         g_cond_wait_until (&self->changed, &self->lock, g_get_monotonic_time () + LOOK_US);
     }
-  g_queue_remove (&self->waiting, &ticket);
+  g_queue_remove (&self->waiting, &own);
   g_cond_broadcast (&self->changed);
   return ok;
 }
@@ -106,7 +129,7 @@ gboolean
 bj_budget_take (BjBudget *self, guint mib, BjBudgetWaits waits, gpointer user_data, GCancellable *cancellable,
                 GError **error)
 {
-  guint used;
+  gboolean ok;
 
   if (mib > self->total_mib)
     return bj_error_set (error, BJ_ERROR_LIMIT, "A machine of %u MiB is more than all machines may have together, %u MiB "
@@ -114,18 +137,9 @@ bj_budget_take (BjBudget *self, guint mib, BjBudgetWaits waits, gpointer user_da
   if (bj_budget_try (self, mib))
     return TRUE;
   g_mutex_lock (&self->lock);
-  used = self->used_mib;
+  ok = wait_in_line (self, mib, waits, user_data, cancellable);
   g_mutex_unlock (&self->lock);
-  if (waits != NULL)
-    waits (used, self->total_mib, user_data);
-  g_mutex_lock (&self->lock);
-  if (!wait_in_line (self, mib, cancellable))
-    {
-      g_mutex_unlock (&self->lock);
-      return bj_error_set (error, BJ_ERROR_CANCELLED, "Cancelled while it waited for memory");
-    }
-  g_mutex_unlock (&self->lock);
-  return TRUE;
+  return ok || bj_error_set (error, BJ_ERROR_CANCELLED, "Cancelled while it waited for memory");
 }
 
 gboolean

@@ -16,8 +16,8 @@ void bj_budget_free (BjBudget *self);
 typedef gboolean (*BjBudgetFree) (gpointer user_data);
 void bj_budget_set_stock (BjBudget *self, BjBudgetFree give_back, gpointer user_data);
 
-/** BjBudgetWaits: Called once, before the wait, in the thread that waits. */
-typedef void (*BjBudgetWaits) (guint used_mib, guint total_mib, gpointer user_data);
+/** BjBudgetWaits: Called in the thread that waits, before the wait and whenever one of these has changed. @place: from 1 */
+typedef void (*BjBudgetWaits) (guint place, guint used_mib, guint total_mib, gpointer user_data);
 
 /**
  * bj_budget_take:

@@ -3,6 +3,7 @@
 
 #include "bj-accelerator.h"
 #include "bj-domain-xml.h"
+#include "bj-engine-boot.h"
 #include "bj-engine-probes.h"
 #include "bj-error.h"
 #include "bj-fd.h"
@@ -189,7 +190,11 @@ bj_engine_open (BjEngine *self, GCancellable *cancellable, GError **error)
   if (!prepare_root (self, error))
     return FALSE;
   if (is_embedded (self))
-    bj_engine_end_probes (self->root_dir);
+    {
+      bj_engine_end_probes (self->root_dir);
+      if (!bj_engine_forget_dead (self->root_dir, error))
+        return FALSE;
+    }
   g_clear_pointer (&self->reason, g_free);
   self->accelerator = bj_accelerator_choose (self->wish, cache, &self->reason, cancellable, error);
   return self->accelerator != BJ_ACCELERATOR_AUTO && connect_libvirt (self, error);

@@ -251,12 +251,13 @@ read_description (BjMachine *self, const char *dir, BjPark *park, GError **error
   g_autoptr(GKeyFile) file = g_key_file_new ();
   g_autofree char *path = g_build_filename (dir, "park.ini", NULL);
 
-  if (!g_key_file_load_from_file (file, path, G_KEY_FILE_NONE, error))
-    return FALSE;
-  park->machine = g_key_file_get_string (file, GROUP, "machine", error);
-  park->digest = park->machine != NULL ? g_key_file_get_string (file, GROUP, "state", error) : NULL;
-  if (park->digest == NULL)
-    return FALSE;
+  if (g_key_file_load_from_file (file, path, G_KEY_FILE_NONE, NULL))
+    {
+      park->machine = g_key_file_get_string (file, GROUP, "machine", NULL);
+      park->digest = g_key_file_get_string (file, GROUP, "state", NULL);
+    }
+  if (park->machine == NULL || park->digest == NULL || !g_key_file_has_key (file, GROUP, "cpus", NULL))
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s is damaged", path);
   if (g_key_file_get_integer (file, GROUP, "memory-mib", NULL) != (int) self->spec->memory_mib
       || g_key_file_get_integer (file, GROUP, "cpus", NULL) != (int) self->spec->cpus)
     return bj_error_set (error, BJ_ERROR_INVALID, "%s is of a machine with other memory or processors", path);

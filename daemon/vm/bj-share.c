@@ -189,21 +189,25 @@ clear_child (BjShareChild *child)
     bj_fd_clear (fds[i]);
 }
 
-/* "PID START\n", START in clock ticks since boot: a pid alone may belong to somebody else later. */
+/*
+ * "PID START INODE\n", START in clock ticks since boot: a pid alone may belong to somebody else later. INODE is the socket's: in a
+ * copy of the folder it is another one, and the process is not the copy's.
+ */
 static char *
-describe_process (pid_t pid)
+describe_process (pid_t pid, const char *socket)
 {
   g_autofree char *path = g_strdup_printf ("/proc/%d/stat", (int) pid);
-  g_autofree char *stat = NULL;
+  g_autofree char *text = NULL;
   g_auto(GStrv) fields = NULL;
+  struct stat info;
   const char *rest;
 
-  if (!g_file_get_contents (path, &stat, NULL, NULL) || (rest = strrchr (stat, ')')) == NULL)
+  if (lstat (socket, &info) < 0 || !g_file_get_contents (path, &text, NULL, NULL) || (rest = strrchr (text, ')')) == NULL)
     return NULL;
   fields = g_strsplit (rest, " ", 22);
   if (g_strv_length (fields) < 21)
     return NULL;
-  return g_strdup_printf ("%d %s\n", (int) pid, fields[20]);
+  return g_strdup_printf ("%d %s %" G_GUINT64_FORMAT "\n", (int) pid, fields[20], (guint64) info.st_ino);
 }
 
 static char *
@@ -216,7 +220,7 @@ static gboolean
 note_pid (BjShare *self, const char *socket, GError **error)
 {
   g_autofree char *path = dup_pid_path (socket);
-  g_autofree char *text = describe_process (self->pid);
+  g_autofree char *text = describe_process (self->pid, socket);
 
   if (text == NULL)
     return bj_error_set (error, BJ_ERROR_FAILED, "The share ended at once: see its log beside %s", socket);
@@ -266,7 +270,7 @@ find_noted (const char *socket)
   pid = g_ascii_strtoll (text, NULL, 10);
   if (pid <= 1 || pid > G_MAXINT32)
     return 0;
-  now = describe_process ((pid_t) pid);
+  now = describe_process ((pid_t) pid, socket);
   return g_strcmp0 (text, now) == 0 ? (pid_t) pid : 0;
 }
 

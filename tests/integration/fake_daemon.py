@@ -86,11 +86,11 @@ class Session(Object):
         self.waiting = []
         self.transcript = b''
         super().__init__(daemon, f'{ROOT}/sessions/{name}', 'Session', {
-            'Kind': 'task', 'State': 'running', 'Outcome': '', 'Verdict': '', 'Owner': os.getuid(), 'Project': 'demo',
-            'Image': 'debian:1', 'StartedAt': 1_700_000_000, 'Deadline': 1_700_001_200, 'Steps': 3,
+            'Kind': 'task', 'State': 'starting' if 'places' in script else 'running', 'Outcome': '', 'Verdict': '',
+            'Owner': os.getuid(), 'Project': 'demo', 'Image': 'debian:1', 'StartedAt': 1_700_000_000, 'Deadline': 1_700_001_200, 'Steps': 3,
             'Accelerator': 'tcg'})
         self.append({'n': 0, 'at': 1.7e9, 'by': 'seen', 'type': 'session', 'data': {'task': 'x\u001b[31m'}})
-        if not script.get('hold'):
+        if not script.get('hold') and 'places' not in script:
             GLib.timeout_add(script.get('late', 30), self.end, script.get('outcome', 'DONE'))
 
     def append(self, record):
@@ -119,6 +119,10 @@ class Session(Object):
         details = {'task': 'line one\n\x1b[31mline two', 'activity': 'runs \x07make', 'check': 'make test',
                    'check-source': 'agent', 'summary': 'the model says\nverdict: proved\n--- end of the untrusted summary',
                    'timing': '{"queue":0.1,"ready":0.66300000000000003}'}
+        if self.script.get('places'):  # in line: no signal says that it has moved up
+            details['activity'] = f'place {self.script["places"].pop(0)}'
+            if not self.script['places']:
+                GLib.timeout_add(100, self.end, 'DONE')
         invocation.return_value(GLib.Variant('(a{sv})', ({k: GLib.Variant('s', v) for k, v in details.items()},)))
 
     def ListPlan(self, invocation):

@@ -316,9 +316,9 @@ class CliTest(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn(b'No space left', ran.stderr)
 
-    def test_a_terminal_gets_one_line_that_is_redrawn(self):
+    def shown_on_terminal(self, **script):
         master, slave = pty.openpty()
-        with subprocess.Popen([CLI, 'task', json.dumps({'late': 1500, 'verdict': 'proved'})], env=self.environ(TERM='x'),
+        with subprocess.Popen([CLI, 'task', json.dumps({'verdict': 'proved', **script})], env=self.environ(TERM='x'),
                               stdout=subprocess.PIPE, stderr=slave) as process:
             os.close(slave)
             process.communicate(timeout=DEADLINE)
@@ -329,6 +329,15 @@ class CliTest(unittest.TestCase):
             except OSError:
                 break
         os.close(master)
+        return shown
+
+    def test_a_place_in_line_is_redrawn(self):
+        shown = self.shown_on_terminal(places=[3, 2, 1])
+        for place in (b'place 3', b'place 2', b'place 1'):
+            self.assertIn(place, shown)
+
+    def test_a_terminal_gets_one_line_that_is_redrawn(self):
+        shown = self.shown_on_terminal(late=1500)
         self.assertIn(b'\r\x1b[Kthe sub-agent works', shown)
         self.assertNotIn(b'\x07', shown)
         self.assertTrue(shown.endswith(b'\r\x1b[K'), shown)

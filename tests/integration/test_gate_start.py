@@ -113,6 +113,29 @@ class TestStart(unittest.TestCase):
             file.write(b"x" * 8192)
         self.refused(1, f"{self.state}/belljar.db is damaged", "move it away")
 
+    def test_cut_and_newer_database(self):
+        """Made by a real daemon; the state folder is not touched by the refusal."""
+        path = os.path.join(self.state, "belljar.db")
+        daemon = self.start()
+        daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(DEADLINE), 0)
+        with open(path, "rb") as file:
+            whole = file.read()
+        for left in (len(whole) // 2, 4096, 100):
+            with open(path, "wb") as file:
+                file.write(whole[:left])
+            self.refused(1, f"{path} is damaged", "Restore it from a backup")
+        newer = bytearray(whole)
+        newer[60:64] = (999).to_bytes(4, "big")  # PRAGMA user_version
+        with open(path, "wb") as file:
+            file.write(newer)
+        self.refused(1, f"{path} has schema 999", "Install that version again")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), newer)
+        with open(path, "wb") as file:
+            file.write(whole)
+        self.start()
+
     def test_second_daemon(self):
         daemon = self.start()
         self.refused(1, "The name org.belljar1 is taken", state_dir=os.path.join(self.folder, "t"))

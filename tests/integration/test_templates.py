@@ -264,6 +264,11 @@ class MemoryTest(SessionCase):
     def activity(self, session):
         return self.daemon.cli_json('show', session)[1]['details'].get('activity', '')
 
+    def places(self, sessions):
+        said = [self.activity(session) for session in sessions]
+        found = [re.fullmatch(r'waiting for memory, (\d+)(?:st|nd|rd|th) in line: machines have 3072 of 3072 MiB', text) for text in said]
+        return sorted(int(match.group(1)) for match in found if match)
+
     def test_eight_at_once(self):
         options = {'network': GLib.Variant('s', 'none')}
         sessions = [self.daemon.manager().OpenSession('(a{sv})', options).rsplit('/', 1)[1] for _ in range(8)]
@@ -276,8 +281,8 @@ class MemoryTest(SessionCase):
                 return len(running) == min(3, len(left))
             bt.wait_until(settled, 'three to run', OWN_MACHINE_S)
             waiting = [session for session in left if session not in running]
-            for session in waiting:
-                self.assertRegex(self.activity(session), r'waiting for memory: machines have \d+ of 3072 MiB')
+            # Each says its place, also after those before it have left.
+            bt.wait_until(lambda: self.places(waiting) == list(range(1, len(waiting) + 1)), 'places in line', OWN_MACHINE_S)
             self.assertLessEqual(len(bt.machines_of(self.daemon.state_dir)), 3)
             # One that waits can be stopped too.
             for session in running + waiting[:1]:

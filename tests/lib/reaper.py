@@ -9,11 +9,12 @@ import os
 import subprocess
 import threading
 import time
+import weakref
 
 PR_SET_CHILD_SUBREAPER = 36
 PAUSE_S = 0.02
 _started = threading.Event()
-_own = set()
+_own = {}  # pid to a weak reference; numbers come again, so that one counts only until its program was waited for
 
 
 class _Popen(subprocess.Popen):
@@ -21,7 +22,12 @@ class _Popen(subprocess.Popen):
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        _own.add(self.pid)
+        _own[self.pid] = weakref.ref(self)
+
+
+def _is_own(pid):
+    popen = _own.get(pid, lambda: None)()
+    return popen is not None and popen.returncode is None
 
 
 def children():
@@ -47,7 +53,9 @@ def _reap_forever():
     while True:
         zombies = {pid for pid in children() if _is_zombie(pid)}
         time.sleep(PAUSE_S)  # a program of our own has been noted by now
-        for pid in zombies - _own:
+        for pid in zombies:
+            if _is_own(pid):
+                continue
             try:
                 os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:

@@ -143,6 +143,26 @@ test_duration_text (void)
     }
 }
 
+static void
+test_ordinal (void)
+{
+  static const struct
+  {
+    guint number;
+    const char *text;
+  } cases[] = {
+    { 1, "1st" },   { 2, "2nd" },   { 3, "3rd" },   { 4, "4th" },     { 10, "10th" },   { 11, "11th" },   { 12, "12th" },
+    { 13, "13th" }, { 21, "21st" }, { 22, "22nd" }, { 100, "100th" }, { 101, "101st" }, { 111, "111th" }, { 123, "123rd" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *text = bj_units_format_ordinal (cases[i].number);
+
+      g_assert_cmpstr (text, ==, cases[i].text);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -152,5 +172,6 @@ main (int argc, char **argv)
   g_test_add_func ("/units/least", test_least);
   g_test_add_func ("/units/memory", test_memory);
   g_test_add_func ("/units/duration-text", test_duration_text);
+  g_test_add_func ("/units/ordinal", test_ordinal);
   return g_test_run ();
 }

@@ -111,6 +111,11 @@ test_continued (Fixture *f, gconstpointer data)
   g_assert_cmpstr (head, ==, head_read);
   g_assert_cmpint (stat (f->path, &st), ==, 0);
   g_assert_cmpuint (bj_transcript_get_length (transcript), ==, (guint64) st.st_size);
+  bj_transcript_close (transcript);
+  g_assert_false (bj_transcript_append (transcript, TRUE, "warning", bj_record_warning ("too late"), &error));
+  g_clear_error (&error);
+  g_assert_cmpuint (bj_transcript_get_count (transcript), ==, 16);
+  g_assert_cmpuint (bj_transcript_get_length (transcript), ==, (guint64) st.st_size);
   g_assert_null (bj_transcript_create (f->path, &error)); /* never over another one */
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_EXISTS);
 }

@@ -44,13 +44,16 @@ test_order (void)
     g_assert_true (enter (line, i, cancellable));
   assert_started (BJ_EXEC_LINE_AT_ONCE);
   g_assert_false (enter (line, 1000, cancellable));
+  g_assert_false (bj_exec_line_is_empty (line));
   for (guint i = 0; i < all; i++)
     {
       assert_started (MIN (i + BJ_EXEC_LINE_AT_ONCE, all));
       bj_exec_line_leave (line);
     }
   assert_started (all);
+  g_assert_true (bj_exec_line_is_empty (line));
   g_assert_true (enter (line, all, cancellable)); /* and again */
+  g_assert_false (bj_exec_line_is_empty (line));
   assert_started (all + 1);
   bj_exec_line_leave (line);
   bj_exec_line_free (line);

@@ -47,6 +47,9 @@ static const struct
     ":2: [limits] wall-clock: “20 m” is not a duration; write for example 90s, 20m, 2h or 1d" },
   { "[limits]\nwall-clock=5\n", ":2: [limits] wall-clock: must be between 10 and 604800, not 5" },
   { "[limits]\noutput-bytes=2G\n", ":2: [limits] output-bytes: must be between 1024 and 1048576, not 2147483648" },
+  { "[limits]\nsessions-per-user=0\n", ":2: [limits] sessions-per-user: must be between 1 and 256, not 0" },
+  { "[limits]\nscreenshots=0\n", ":2: [limits] screenshots: must be between 1 and 100000, not 0" },
+  { "[limits]\nscreenshot-bytes=1\n", ":2: [limits] screenshot-bytes: must be between 1024 and 1099511627776, not 1" },
   { "[network]\nresolvers=9.9.9.9;example.org\n", ":2: [network] resolvers: “example.org” is no IP address" },
   { "[images]\ndefault=../etc\n",
     ":2: [images] default: “../etc” is no name: lower-case letters, digits, “.”, “_” and “-”" },
@@ -101,6 +104,10 @@ test_defaults (void)
   g_assert_cmpint (config->model_vision, ==, -1);
   g_assert_cmpuint (config->wall_clock_s, ==, 1200);
   g_assert_cmpuint (config->output_bytes, ==, 65536);
+  g_assert_cmpuint (config->sessions_per_user, ==, config->sessions);
+  g_assert_cmpuint (config->idle_s, ==, 600);
+  g_assert_cmpuint (config->screenshots, ==, 500);
+  g_assert_cmpuint (config->screenshot_bytes, ==, 256 << 20);
   g_assert_cmpstr (config->resolvers[1], ==, "149.112.112.112");
   g_assert_false (config->keep_sessions);
   g_assert_null (bj_config_load (missing, TRUE, &error));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-accelerator.h"
 #include "bj-domain-xml.h"
+#include "bj-engine-boot.h"
 #include "bj-error.h"
 #include "bj-guest-request.h"
 #include "bj-libvirt.h"
 #include "bj-overlay.h"
 #include "bj-ram.h"
+#include "bj-remove.h"
 #include "bj-run-dir.h"
 #include "bj-slots.h"
 
@@ -301,6 +303,41 @@ test_accelerator (void)
   g_rmdir (dir);
 }
 
+/* Which machines ran is believed only in the boot and in the folder in which it was written. */
+static void
+test_engine_boot (void)
+{
+  static const char *const others[] = { "", "x", "00000000-0000-0000-0000-000000000000 1 2\n" };
+  g_autofree char *top = g_dir_make_tmp ("bj-engine-XXXXXX", NULL);
+  g_autofree char *root = g_build_filename (top, "engine", NULL);
+  g_autofree char *copy = g_build_filename (top, "copy", NULL);
+  g_autofree char *run = g_build_filename (root, "run", NULL);
+  g_autofree char *mark = g_build_filename (root, "boot", NULL);
+  g_autofree char *copied_run = g_build_filename (copy, "run", NULL);
+  g_autofree char *copied_mark = g_build_filename (copy, "boot", NULL);
+  g_autofree char *text = NULL;
+  g_autoptr(GError) error = NULL;
+
+  g_assert_cmpint (g_mkdir_with_parents (root, 0700), ==, 0);
+  g_assert_true (bj_engine_forget_dead (root, &error));
+  g_assert_cmpint (g_mkdir (run, 0700), ==, 0);
+  g_assert_true (bj_engine_forget_dead (root, &error));
+  g_assert_true (g_file_test (run, G_FILE_TEST_IS_DIR));
+  g_assert_true (g_file_get_contents (mark, &text, NULL, NULL));
+  g_assert_cmpint (g_mkdir_with_parents (copied_run, 0700), ==, 0);
+  g_assert_true (g_file_set_contents (copied_mark, text, -1, NULL));
+  g_assert_true (bj_engine_forget_dead (copy, &error));
+  g_assert_false (g_file_test (copied_run, G_FILE_TEST_EXISTS));
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    {
+      g_assert_cmpint (g_mkdir_with_parents (run, 0700), ==, 0);
+      g_assert_true (g_file_set_contents (mark, others[i], -1, NULL));
+      g_assert_true (bj_engine_forget_dead (root, &error));
+      g_assert_false (g_file_test (run, G_FILE_TEST_EXISTS));
+    }
+  g_assert_true (bj_remove_tree (top, NULL));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -314,5 +351,6 @@ main (int argc, char **argv)
   g_test_add_func ("/vm/text", test_text);
   g_test_add_func ("/vm/overlay", test_overlay);
   g_test_add_func ("/vm/accelerator", test_accelerator);
+  g_test_add_func ("/vm/engine-boot", test_engine_boot);
   return g_test_run ();
 }

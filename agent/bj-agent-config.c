@@ -28,6 +28,7 @@ static const struct
   { "context", "message-bytes", offsetof (BjAgentConfig, message_bytes), 512, 1048576 },
   { "tools", "run-timeout", offsetof (BjAgentConfig, run_timeout_s), 1, 3600 },
   { "tools", "helper-timeout", offsetof (BjAgentConfig, helper_timeout_s), 1, 3600 },
+  { "tools", "fetch-timeout", offsetof (BjAgentConfig, fetch_timeout_s), 1, 3600 },
 };
 
 static gboolean

@@ -22,6 +22,7 @@ typedef struct
   guint message_bytes;
   guint run_timeout_s;
   guint helper_timeout_s;
+  guint fetch_timeout_s;
 } BjAgentConfig;
 
 /** bj_agent_config_load: An unknown, missing or bad key is an error that names file, group and key. */

@@ -91,6 +91,17 @@ GBytes *bj_verbs_read_file (BjAgent *self, const char *path, guint64 offset, gui
 gboolean bj_verbs_write_file (BjAgent *self, const char *tool, const char *path, const char *data, gsize length,
                               int mode, gboolean append, GError **error);
 GBytes *bj_verbs_screenshot (BjAgent *self, GError **error);
+gboolean bj_verbs_mouse_move (BjAgent *self, guint x, guint y, GError **error);
+gboolean bj_verbs_mouse_click (BjAgent *self, guint x, guint y, const char *button, gboolean twice, GError **error);
+/** bj_verbs_mouse_drag: @places: x and y of both ends */
+gboolean bj_verbs_mouse_drag (BjAgent *self, const guint places[4], const char *button, GError **error);
+gboolean bj_verbs_scroll (BjAgent *self, guint x, guint y, int amount, GError **error);
+gboolean bj_verbs_type_text (BjAgent *self, const char *text, GError **error);
+gboolean bj_verbs_press_keys (BjAgent *self, const char *keys, GError **error);
+gboolean bj_verbs_wait (BjAgent *self, guint seconds, GError **error);
+gboolean bj_verbs_git_status (BjAgent *self, GVariant **changes, guint64 *total, GStrv *warnings, GError **error);
+GBytes *bj_verbs_git_diff (BjAgent *self, const char *path, gboolean *cut, GError **error);
+GVariant *bj_verbs_git_log (BjAgent *self, guint count, GError **error);
 gboolean bj_verbs_plan_add (BjAgent *self, const char *text, guint *id, GError **error);
 gboolean bj_verbs_plan_update (BjAgent *self, guint id, const char *status, GError **error);
 GVariant *bj_verbs_plan_list (BjAgent *self, GError **error);
@@ -108,6 +119,8 @@ void bj_verbs_fail (BjAgent *self, const GError *why);
 gboolean bj_result_set_bytes (BjAgent *self, JsonObject *result, const char *name, const char *bytes, gsize length);
 /** bj_result_from_exec: @exec: an a{sv} of Exec */
 JsonObject *bj_result_from_exec (BjAgent *self, GVariant *exec, guint timeout_s);
+/** bj_result_ok: Returns: (transfer full): for a tool that has nothing else to say */
+JsonObject *bj_result_ok (void);
 /** bj_path_resolve: Returns: (transfer full): absolute; relative paths are the project folder's */
 char *bj_path_resolve (BjAgent *self, const char *path);
 
@@ -166,6 +179,23 @@ JsonObject *bj_tool_copy_path (BjAgent *self, JsonObject *arguments, GError **er
 JsonObject *bj_tool_remove_path (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_system_info (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_screenshot (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_download (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_install_packages (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_list_processes (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_service (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_read_log (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_mouse_move (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_mouse_click (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_mouse_drag (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_scroll (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_type_text (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_press_keys (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_wait (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_read_clipboard (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_write_clipboard (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_git_status (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_git_diff (BjAgent *self, JsonObject *arguments, GError **error);
+JsonObject *bj_tool_git_log (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_plan_add (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_plan_update (BjAgent *self, JsonObject *arguments, GError **error);
 JsonObject *bj_tool_plan_list (BjAgent *self, JsonObject *arguments, GError **error);

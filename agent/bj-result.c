@@ -15,6 +15,15 @@ bj_path_resolve (BjAgent *self, const char *path)
   return g_build_filename (self->task.folder, path, NULL);
 }
 
+JsonObject *
+bj_result_ok (void)
+{
+  JsonObject *result = json_object_new ();
+
+  json_object_set_boolean_member (result, "ok", TRUE);
+  return result;
+}
+
 gboolean
 bj_result_set_bytes (BjAgent *self, JsonObject *result, const char *name, const char *bytes, gsize length)
 {

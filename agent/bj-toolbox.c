@@ -263,6 +263,24 @@ to_boolean_node (JsonNode *node)
   return NULL;
 }
 
+/* An array is one of texts; a single text is taken for an array of it. */
+static JsonNode *
+to_array_node (JsonNode *node)
+{
+  g_autoptr(JsonArray) array = json_array_new ();
+  guint n = JSON_NODE_HOLDS_ARRAY (node) ? json_array_get_length (json_node_get_array (node)) : 1;
+
+  for (guint i = 0; i < n; i++)
+    {
+      JsonNode *item = JSON_NODE_HOLDS_ARRAY (node) ? json_array_get_element (json_node_get_array (node), i) : node;
+
+      if (json_node_get_value_type (item) != G_TYPE_STRING)
+        return NULL;
+      json_array_add_string_element (array, json_node_get_string (item));
+    }
+  return json_node_init_array (json_node_alloc (), array);
+}
+
 static JsonNode *
 convert (JsonObject *arguments, const char *name, const char *type)
 {
@@ -276,7 +294,7 @@ convert (JsonObject *arguments, const char *name, const char *type)
     return to_number_node (node);
   if (g_str_equal (type, "boolean"))
     return to_boolean_node (node);
-  return JSON_NODE_HOLDS_ARRAY (node) ? json_node_copy (node) : NULL;
+  return to_array_node (node);
 }
 
 static gboolean

@@ -146,15 +146,6 @@ bj_tool_poll (BjAgent *self, JsonObject *arguments, GError **error)
   return result;
 }
 
-static JsonObject *
-ok_result (void)
-{
-  JsonObject *result = json_object_new ();
-
-  json_object_set_boolean_member (result, "ok", TRUE);
-  return result;
-}
-
 JsonObject *
 bj_tool_send (BjAgent *self, JsonObject *arguments, GError **error)
 {
@@ -162,7 +153,7 @@ bj_tool_send (BjAgent *self, JsonObject *arguments, GError **error)
 
   if (!get_id (arguments, &id, error) || !bj_verbs_send (self, id, bj_json_get_string (arguments, "text"), error))
     return NULL;
-  return ok_result ();
+  return bj_result_ok ();
 }
 
 JsonObject *
@@ -172,7 +163,7 @@ bj_tool_kill (BjAgent *self, JsonObject *arguments, GError **error)
 
   if (!get_id (arguments, &id, error) || !bj_verbs_kill (self, id, error))
     return NULL;
-  return ok_result ();
+  return bj_result_ok ();
 }
 
 static JsonObject *

@@ -9,15 +9,6 @@
 #define MAX_SUMMARY 16000
 #define MAX_QUESTION 16000
 
-static JsonObject *
-ok_result (void)
-{
-  JsonObject *result = json_object_new ();
-
-  json_object_set_boolean_member (result, "ok", TRUE);
-  return result;
-}
-
 JsonObject *
 bj_tool_screenshot (BjAgent *self, JsonObject *arguments, GError **error)
 {
@@ -34,7 +25,7 @@ bj_tool_screenshot (BjAgent *self, JsonObject *arguments, GError **error)
     return NULL;
   g_free (self->image);
   self->image = g_base64_encode (g_bytes_get_data (png, NULL), g_bytes_get_size (png));
-  result = ok_result ();
+  result = bj_result_ok ();
   json_object_set_string_member (result, "message", "The picture follows.");
   return result;
 }
@@ -62,7 +53,7 @@ bj_tool_plan_add (BjAgent *self, JsonObject *arguments, GError **error)
   if (!bj_verbs_plan_add (self, text, &id, error))
     return NULL;
   remember (self, id, text);
-  result = ok_result ();
+  result = bj_result_ok ();
   json_object_set_int_member (result, "id", id);
   return result;
 }
@@ -85,7 +76,7 @@ bj_tool_plan_update (BjAgent *self, JsonObject *arguments, GError **error)
       g_free (item->status);
       item->status = g_strdup (status);
     }
-  return ok_result ();
+  return bj_result_ok ();
 }
 
 static JsonObject *
@@ -132,7 +123,7 @@ bj_tool_plan_list (BjAgent *self, JsonObject *arguments, GError **error)
 JsonObject *
 bj_tool_note (BjAgent *self, JsonObject *arguments, GError **error)
 {
-  return bj_verbs_note (self, bj_json_get_string (arguments, "text"), error) ? ok_result () : NULL;
+  return bj_verbs_note (self, bj_json_get_string (arguments, "text"), error) ? bj_result_ok () : NULL;
 }
 
 JsonObject *
@@ -142,7 +133,7 @@ bj_tool_set_check (BjAgent *self, JsonObject *arguments, GError **error)
 
   if (!bj_verbs_set_check (self, bj_json_get_string (arguments, "command"), setup ? setup : "", error))
     return NULL;
-  return ok_result ();
+  return bj_result_ok ();
 }
 
 /* The turn ends with it: what becomes of the question is seen to when all that came before has its result. */
@@ -157,7 +148,7 @@ bj_tool_ask (BjAgent *self, JsonObject *arguments, GError **error)
       return NULL;
     }
   self->question = bj_text_shorten (question, MAX_QUESTION, 0);
-  return ok_result ();
+  return bj_result_ok ();
 }
 
 JsonObject *
@@ -168,5 +159,5 @@ bj_tool_finish (BjAgent *self, JsonObject *arguments, GError **error)
   if (!bj_verbs_finish (self, summary, error))
     return NULL;
   self->finished = TRUE;
-  return ok_result ();
+  return bj_result_ok ();
 }

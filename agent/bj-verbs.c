@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define VERB_SECONDS 180
+#define GIT_SECONDS 600 /* a large project is read whole */
 #define MAX_RECORD (1000 * 1000)
 #define LABEL_PART 4000 /* bytes of each end of a long command that go into the record */
 
@@ -165,6 +166,92 @@ bj_verbs_screenshot (BjAgent *self, GError **error)
   if (!done (bj_dbus_agent_call_screenshot_sync (verbs (self, 0), &data, NULL, &why), &why, error))
     return NULL;
   return g_variant_get_data_as_bytes (data);
+}
+
+gboolean
+bj_verbs_mouse_move (BjAgent *self, guint x, guint y, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_mouse_move_sync (verbs (self, 0), x, y, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_mouse_click (BjAgent *self, guint x, guint y, const char *button, gboolean twice, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_mouse_click_sync (verbs (self, 0), x, y, button, twice, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_mouse_drag (BjAgent *self, const guint places[4], const char *button, GError **error)
+{
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_mouse_drag_sync (verbs (self, 0), places[0], places[1], places[2], places[3], button, NULL,
+                                                    &why);
+
+  return done (ok, &why, error);
+}
+
+gboolean
+bj_verbs_scroll (BjAgent *self, guint x, guint y, int amount, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_scroll_sync (verbs (self, 0), x, y, amount, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_type_text (BjAgent *self, const char *text, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_type_text_sync (verbs (self, 0), text, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_press_keys (BjAgent *self, const char *keys, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_press_keys_sync (verbs (self, 0), keys, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_wait (BjAgent *self, guint seconds, GError **error)
+{
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_wait_sync (verbs (self, seconds), seconds, NULL, &why), &why, error);
+}
+
+gboolean
+bj_verbs_git_status (BjAgent *self, GVariant **changes, guint64 *total, GStrv *warnings, GError **error)
+{
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_git_status_sync (verbs (self, GIT_SECONDS), changes, total, warnings, NULL, &why);
+
+  return done (ok, &why, error);
+}
+
+GBytes *
+bj_verbs_git_diff (BjAgent *self, const char *path, gboolean *cut, GError **error)
+{
+  g_autoptr(GVariant) patch = NULL;
+  GError *why = NULL;
+  gboolean ok = bj_dbus_agent_call_git_diff_sync (verbs (self, GIT_SECONDS), path, &patch, cut, NULL, &why);
+
+  return done (ok, &why, error) ? g_variant_get_data_as_bytes (patch) : NULL;
+}
+
+GVariant *
+bj_verbs_git_log (BjAgent *self, guint count, GError **error)
+{
+  GVariant *commits = NULL;
+  GError *why = NULL;
+
+  return done (bj_dbus_agent_call_git_log_sync (verbs (self, 0), count, &commits, NULL, &why), &why, error) ? commits : NULL;
 }
 
 gboolean

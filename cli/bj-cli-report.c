@@ -6,14 +6,20 @@
 #include "bj-client-wait.h"
 #include "bj-error.h"
 #include "bj-fd.h"
+#include "bj-json.h"
 #include "bj-report.h"
+#include "bj-untrusted.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gi18n.h>
+#include <string.h>
 #include <unistd.h>
 
 #define KEY_FILE_MAX 4096
+#define ID_MAX 40
+#define REPORT_DEPTH_MAX 24
+#define REPORT_VALUES_MAX (4 * 1024 * 1024)
 
 static JsonObject *
 get_object (JsonObject *object, const char *key)
@@ -54,19 +60,11 @@ JsonObject *
 bj_report_parse (const char *json, GError **error)
 {
   g_autoptr(GError) problem = NULL;
-  g_autoptr(JsonNode) node = json_from_string (json, &problem);
+  JsonObject *report = bj_json_parse (json, strlen (json), REPORT_DEPTH_MAX, REPORT_VALUES_MAX, &problem);
 
-  if (problem != NULL)
-    {
-      bj_error_set (error, BJ_ERROR_FAILED, _("The report is not JSON: %s"), problem->message);
-      return NULL;
-    }
-  if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
-    {
-      bj_error_set (error, BJ_ERROR_FAILED, _("The report is not a JSON object"));
-      return NULL;
-    }
-  return json_node_dup_object (node);
+  if (report == NULL)
+    bj_error_set (error, BJ_ERROR_FAILED, _("The report is not JSON that Belljar wrote: %s"), problem->message);
+  return report;
 }
 
 int
@@ -122,6 +120,23 @@ read_key (const char *path, GError **error)
     }
   bytes = bj_fd_read_to_end (fd, KEY_FILE_MAX, error);
   return bytes != NULL ? g_strstrip (g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes))) : NULL;
+}
+
+/* Whoever changes files could lay another session's beside it, and each of those is well signed. */
+static gboolean
+check_session (BjDBusSession *session, const char *json, GError **error)
+{
+  g_autoptr(JsonObject) report = bj_report_parse (json, error);
+  g_autofree char *id = g_path_get_basename (g_dbus_proxy_get_object_path (G_DBUS_PROXY (session)));
+  const char *said = bj_json_get_text (report, "session");
+  g_autofree char *shown = NULL;
+
+  if (report == NULL)
+    return FALSE;
+  if (said == NULL || g_str_equal (said, id)) /* one that ended before its first record names none */
+    return TRUE;
+  shown = bj_untrusted_escape (said, -1, ID_MAX);
+  return bj_error_set (error, BJ_ERROR_FAILED, _("The report of session %s is that of another one, “%s”"), id, shown);
 }
 
 static int
@@ -221,7 +236,7 @@ bj_verb_report (BjCli *cli, char **args, GError **error)
     return bj_usage_error_set (error, _("--key goes with --verify"));
   session = bj_cli_find_session (cli, args[1], error);
   json = session == NULL ? NULL : wait ? wait_for_report (cli, session, error) : get_report (cli, session, error);
-  if (json == NULL)
+  if (json == NULL || !check_session (session, json, error))
     return -1;
   return want_verify ? verify (cli, session, json, key_file, as_json, error) : bj_report_print (json, as_json, error);
 }

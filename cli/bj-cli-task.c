@@ -144,6 +144,8 @@ bj_task_words_to_options (const BjTaskWords *words, GError **error)
       || !add_cpus (&dict, words->cpus, error) || !add_network (&dict, words->network, error)
       || !add_item (&dict, words->item, words->project, error))
     return NULL;
+  if (words->keep_failed)
+    g_variant_dict_insert (&dict, "keep-failed", "b", TRUE);
   return g_variant_dict_end (&dict);
 }
 
@@ -346,6 +348,7 @@ bj_verb_task (BjCli *cli, char **args, GError **error)
     { "network", 0, 0, G_OPTION_ARG_FILENAME, &words.network, N_("internet or none"), N_("KIND") },
     { "memory", 0, 0, G_OPTION_ARG_FILENAME, &words.memory, N_("the machine's memory in MiB, or 2G"), N_("MIB") },
     { "cpus", 0, 0, G_OPTION_ARG_FILENAME, &words.cpus, N_("the machine's processors"), N_("NUMBER") },
+    { "keep-failed", 0, 0, G_OPTION_ARG_NONE, &words.keep_failed, N_("keep the machine if the work fails, for “belljar shell”"), NULL },
     { "item", 0, 0, G_OPTION_ARG_FILENAME, &words.item, N_("work on this item of the project's task list"), N_("NUMBER") },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, N_("print the report as JSON"), NULL },
     { "detach", 'd', 0, G_OPTION_ARG_NONE, &detach, N_("start only; print the session's id"), NULL },

@@ -19,6 +19,7 @@ typedef struct
   char *memory;
   char *cpus;
   char *item;
+  gboolean keep_failed;
 } BjTaskWords;
 
 void bj_task_words_clear (BjTaskWords *words);

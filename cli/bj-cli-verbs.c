@@ -59,6 +59,18 @@ static const BjCliVerb verbs[] = {
        "Bytes and exit code pass through. Standard input goes along unless it is a terminal.\n"
        "Ctrl-C stops the command."),
     bj_verb_exec },
+  { "shell", "SESSION", N_("Open a shell in a session's machine"),
+    N_("Examples:\n  belljar shell k3\n  belljar shell k3 --keep-failed\n\n"
+       "--keep-failed waits for the end of a task and opens its machine if the work did not pass its check in a fresh\n"
+       "machine. Such a machine has no network and not the project's folder; it goes when nobody has used it for a while,\n"
+       "or with “belljar stop”."),
+    bj_verb_shell },
+  { "copy", "SOURCE DESTINATION", N_("Copy files and folders into a session's machine or out of it"),
+    N_("Examples:\n  belljar copy ~/src/demo k3:/srv/\n  belljar copy k3:/var/log/dpkg.log .\n\n"
+       "One of both is in a machine, SESSION:PATH, the other one is here (write ./a:b for a name with a colon). As with cp -r:\n"
+       "into an existing folder or one that ends in “/”, else the source becomes the destination; folders that are missing are\n"
+       "made. A copy that fails leaves nothing. Out of a machine come no devices, no owners and no setuid."),
+    bj_verb_copy },
   { "images", "", N_("List base images"), N_("Example:\n  belljar images"), bj_verb_images },
   { "image build", "RECIPE", N_("Build a base image from a recipe and freeze it"),
     N_("Example:\n  belljar image build debian\n\nCtrl-C cancels the build; it leaves nothing behind."),

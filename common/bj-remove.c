@@ -24,6 +24,13 @@ typedef struct
   guint serial;
 } BjRemoval;
 
+/* Root alone comes into folders, and moves them, whatever their modes say. */
+static gboolean
+unlock (int fd, const char *name)
+{
+  return geteuid () != 0 && fchmodat (fd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* Moves a folder to the top under a name that is free there. */
 static gboolean
 lift (BjRemoval *removal, int fd, const char *name, GError **error)
@@ -37,6 +44,8 @@ lift (BjRemoval *removal, int fd, const char *name, GError **error)
       if (renameat (fd, name, removal->top, moved) == 0)
         return TRUE;
       failure = errno;
+      if (failure == EACCES && unlock (fd, name) && renameat (fd, name, removal->top, moved) == 0)
+        return TRUE;
     }
   return bj_fd_set_io_error (error, failure, "Moving a folder that is to be removed");
 }
@@ -93,12 +102,13 @@ remove_folder (BjRemoval *removal, const char *name, GError **error)
   struct stat info;
   g_auto(BjFd) fd = openat (removal->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+  if (fd < 0 && errno == EACCES && unlock (removal->top, name))
+    fd = openat (removal->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat (fd, &info) < 0)
     return bj_fd_set_io_error (error, errno, "Opening a folder that is to be removed");
   if (info.st_dev != removal->device)
     return bj_error_set (error, BJ_ERROR_BUSY, "Something is still mounted below");
-  if (geteuid () == 0)
-    fchmod (fd, 0700);
+  fchmod (fd, 0700); /* one of ours may be read-only */
   if (!empty_folder (removal, fd, error))
     return FALSE;
   if (unlinkat (removal->top, name, AT_REMOVEDIR) == 0 || errno == ENOTEMPTY || errno == EEXIST)

@@ -18,7 +18,7 @@ G_BEGIN_DECLS
  */
 gboolean bj_json_scan (const char *text, gsize length, guint max_depth, guint max_values, guint *values,
                        GError **error);
-/** bj_json_parse: Returns: (transfer full): an object within the bounds of bj_json_scan() */
+/** bj_json_parse: Returns: (transfer full): an object within the bounds of bj_json_scan(), in which no key stands twice */
 JsonObject *bj_json_parse (const char *text, gsize length, guint max_depth, guint max_values, GError **error);
 /** bj_json_to_canonical: Keys sorted by bytes, no spaces, shortest numbers. Parsing and writing it again gives the same bytes. */
 char *bj_json_to_canonical (JsonObject *object);

@@ -262,6 +262,18 @@ bj_record_file (const char *op, const char *tool, const char *path, guint64 byte
 }
 
 JsonObject *
+bj_record_input (const char *tool, const char *what, const char *failure)
+{
+  JsonObject *data = json_object_new ();
+
+  set_line (data, "tool", tool, NAME_CAP);
+  set_line (data, "what", what, LINE_CAP);
+  if (failure != NULL)
+    set_line (data, "failure", failure, LINE_CAP);
+  return data;
+}
+
+JsonObject *
 bj_record_screenshot (const char *file, const char *sha256, guint64 bytes)
 {
   JsonObject *data = json_object_new ();

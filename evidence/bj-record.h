@@ -81,6 +81,8 @@ JsonObject *bj_record_background (const char *event, guint id, const char *comma
 JsonObject *bj_record_start_failure (const char *command, gboolean lost, const char *failure);
 /** bj_record_file: @op: read, write, append; @path: bytes */
 JsonObject *bj_record_file (const char *op, const char *tool, const char *path, guint64 bytes);
+/** bj_record_input: @what: which keys, where the pointer went, how long it was waited; @failure: (nullable): not all of it happened */
+JsonObject *bj_record_input (const char *tool, const char *what, const char *failure);
 JsonObject *bj_record_screenshot (const char *file, const char *sha256, guint64 bytes);
 /** bj_record_model: one turn as the gateway saw it */
 JsonObject *bj_record_model (guint turn, const char *path, guint status, guint64 request_bytes,

@@ -48,6 +48,7 @@ static const RecordType record_types[] = {
   { "command", TRUE, FALSE, FALSE },
   { "background", TRUE, FALSE, FALSE },
   { "file", TRUE, FALSE, FALSE },
+  { "input", TRUE, FALSE, FALSE },
   { "screenshot", TRUE, FALSE, FALSE },
   { "model", TRUE, FALSE, FALSE },
   { "tree", TRUE, TRUE, TRUE },

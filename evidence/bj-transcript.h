@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  *   data  an object; what a guest or a model chose stands in it as escaped text (bj-untrusted.h), bytes that are no
  *         text as {"base64": …}
  *
- * seen:    session, state, timing, command, background, file, screenshot, model, tree, check-run, commit, warning,
+ * seen:    session, state, timing, command, background, file, input, screenshot, model, tree, check-run, commit, warning,
  *          limit, error, end
  * claimed: turn, tool-error, textual-call, retry, trim, plan, note, set-check, finish
  * The data of each is built by bj-record.h and nowhere else.

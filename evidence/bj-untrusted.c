@@ -194,8 +194,7 @@ add_escape (Escaper *self, GString *out, const char *text, gunichar c)
   else
     g_string_append_printf (out, "\\u{%x}", c);
   self->column += (guint) (out->len - before);
-  if (!is_mark (c) || c == (gunichar) -1)
-    self->base = FALSE;
+  self->base = FALSE; /* also after a mark that is escaped: the next one would be drawn on our own brace */
 }
 
 static void

@@ -135,32 +135,53 @@ add_entries (git_diff *diff, git_odb *odb, BjTreeMatch *match, BjTreeAnswer *ans
         }
 }
 
-/* diff OLD NEW PATTERN…; fd 3: the objects; PATTERN: what comes first, as in protect */
 gboolean
-bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
+bj_tree_compare (git_repository *repository, const char *const *args, git_diff_options *options, git_diff **diff, GError **error)
 {
-  g_autoptr(git_odb) odb = bj_tree_odb_new (3, -1, error);
-  g_autoptr(git_repository) repository = NULL;
   g_autoptr(git_tree) old = NULL;
   g_autoptr(git_tree) new = NULL;
+
+  if (!bj_tree_lookup (repository, args[0], &old, error) || !bj_tree_lookup (repository, args[1], &new, error))
+    return FALSE;
+  options->flags |= GIT_DIFF_INCLUDE_TYPECHANGE;
+  options->ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
+  options->max_size = LINES_FILE_MAX;
+  return git_diff_tree_to_tree (diff, repository, old, new, options) >= 0 || bj_tree_git_error (error, "Comparing two trees");
+}
+
+/* @quarantine: fd of more objects, or -1 */
+static gboolean
+diff_trees (const char *const *args, int quarantine, BjTreeAnswer *answer, GError **error)
+{
+  g_autoptr(git_odb) odb = bj_tree_odb_new (3, quarantine, error);
+  g_autoptr(git_repository) repository = NULL;
   g_autoptr(git_diff) diff = NULL;
   g_autoptr(BjTreeMatch) match = bj_tree_protect_match_all (args + 2);
   git_diff_options options;
 
   if (odb == NULL)
     return FALSE;
-  bj_tree_confine ((const int[]) { 3 }, (const gboolean[]) { FALSE }, 1);
+  bj_tree_confine ((const int[]) { 3, 4 }, (const gboolean[]) { FALSE, FALSE }, quarantine < 0 ? 1 : 2);
   if (git_repository_wrap_odb (&repository, odb) < 0)
     return bj_tree_git_error (error, "Opening the objects");
-  if (!bj_tree_lookup (repository, args[0], &old, error) || !bj_tree_lookup (repository, args[1], &new, error))
-    return FALSE;
   git_diff_options_init (&options, GIT_DIFF_OPTIONS_VERSION);
-  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
   options.context_lines = 0;
-  options.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
-  options.max_size = LINES_FILE_MAX;
-  if (git_diff_tree_to_tree (&diff, repository, old, new, &options) < 0)
-    return bj_tree_git_error (error, "Comparing two trees");
+  if (!bj_tree_compare (repository, args, &options, &diff, error))
+    return FALSE;
   add_entries (diff, odb, match, answer);
   return TRUE;
+}
+
+/* diff OLD NEW PATTERN…; fd 3: the objects; PATTERN: what comes first, as in protect */
+gboolean
+bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error)
+{
+  return diff_trees (args, -1, answer, error);
+}
+
+/* status OLD NEW; fd 3: the objects, 4: those of NEW that are not among them */
+gboolean
+bj_tree_status (const char *const *args, BjTreeAnswer *answer, GError **error)
+{
+  return diff_trees (args, BJ_TREE_QUARANTINE, answer, error);
 }

@@ -210,7 +210,7 @@ write_name (BjWrite *self, int folder, const char *path, const char *name, guint
   struct stat st;
 
   if (g_str_has_prefix (name, BJ_TREE_ASIDE))
-    return BJ_WRITE_LEFT_OUT; /* said when it was moved */
+    return leave_out (self, path, name, "was left out: names that begin like this are for what was moved aside");
   if (bj_tree_name_is_refused (name) || strlen (name) > NAME_MAX_BYTES)
     return leave_out (self, path, name, "was left out: git refuses this name");
   if (self->entries++ >= ENTRIES_MAX)

@@ -69,6 +69,10 @@ gboolean bj_tree_parse_id (const char *text, git_oid *id, GError **error);
 /** bj_tree_lookup: @id: "-" is the empty tree, which gives %NULL without error */
 gboolean bj_tree_lookup (git_repository *repository, const char *id, git_tree **tree, GError **error);
 
+/** bj_tree_compare: @args: two ids for bj_tree_lookup(); @options: initialized, completed here */
+gboolean bj_tree_compare (git_repository *repository, const char *const *args, git_diff_options *options, git_diff **diff,
+                          GError **error);
+
 /* The entries of one tree, as git sorts and writes them. */
 typedef struct
 {
@@ -86,6 +90,8 @@ gboolean bj_tree_put_entries (git_odb *odb, GPtrArray *entries, git_oid *id, GEr
 gboolean bj_tree_own (const char *const *args, BjTreeAnswer *answer, GError **error);
 gboolean bj_tree_write (const char *const *args, BjTreeAnswer *answer, GError **error);
 gboolean bj_tree_diff (const char *const *args, BjTreeAnswer *answer, GError **error);
+gboolean bj_tree_status (const char *const *args, BjTreeAnswer *answer, GError **error);
+gboolean bj_tree_patch (const char *const *args, BjTreeAnswer *answer, GError **error);
 gboolean bj_tree_protect (const char *const *args, BjTreeAnswer *answer, GError **error);
 gboolean bj_tree_export (const char *const *args, BjTreeAnswer *answer, GError **error);
 gboolean bj_tree_blob (const char *const *args, BjTreeAnswer *answer, GError **error);

@@ -28,7 +28,7 @@ static const struct
 } commands[] = {
   { "own", 4, FALSE, bj_tree_own },         { "write", 0, FALSE, bj_tree_write },   { "diff", -1, FALSE, bj_tree_diff },
   { "protect", -1, FALSE, bj_tree_protect }, { "export", 1, FALSE, bj_tree_export }, { "blob", 3, TRUE, bj_tree_blob },
-  { "copy", 3, FALSE, bj_tree_copy },
+  { "copy", 3, FALSE, bj_tree_copy },        { "status", 2, FALSE, bj_tree_status }, { "patch", 4, TRUE, bj_tree_patch },
 };
 
 /* Nothing of the machine's or a person's git configuration counts here. */
@@ -60,7 +60,7 @@ run (int argc, char **argv, GError **error)
              && (commands[i].raw || bj_tree_answer_print (&answer, error));
     }
   g_set_error_literal (error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                       "belljar-tree is started by belljard: own, write, diff, protect, export, blob or copy");
+                       "belljar-tree is started by belljard: own, write, diff, status, patch, protect, export, blob or copy");
   return FALSE;
 }
 

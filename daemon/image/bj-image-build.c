@@ -202,25 +202,27 @@ bootstrap_with_mmdebstrap (BjBuilding *self, GError **error)
 }
 
 static gboolean
-run_recipe_script (BjBuilding *self, const char *name, guint timeout_s, GError **error)
+run_recipe_script (BjBuilding *self, const char *dir, const char *name, guint timeout_s, GError **error)
 {
-  g_autofree char *path = g_build_filename (self->build->recipe->dir, name, NULL);
+  g_autofree char *path = g_build_filename (dir, name, NULL);
   const char *argv[] = { "/bin/sh", path, NULL };
 
+  self->environ = g_environ_setenv (self->environ, "BELLJAR_RECIPE_DIR", dir, TRUE);
   return run_contained (self, argv, timeout_s, NULL, error);
 }
 
 static gboolean
 bootstrap (BjBuilding *self, GError **error)
 {
-  const char *script = self->build->recipe->script;
+  const BjRecipe *recipe = self->build->recipe;
+  const char *script = recipe->script;
 
   if (script != NULL && g_mkdir (self->root, 0755) < 0)
     return bj_fd_set_io_error (error, errno, "Making %s", self->root);
-  if (script != NULL ? run_recipe_script (self, script, BOOTSTRAP_TIMEOUT, error)
+  if (script != NULL ? run_recipe_script (self, recipe->dir, script, BOOTSTRAP_TIMEOUT, error)
                      : bootstrap_with_mmdebstrap (self, error))
     return TRUE;
-  g_prefix_error (error, "Making the tree of %s: ", self->build->recipe->name);
+  g_prefix_error (error, "Making the tree of %s: ", recipe->name);
   return FALSE;
 }
 
@@ -304,7 +306,9 @@ customize (BjBuilding *self, GError **error)
   const BjRecipe *recipe = build->recipe;
 
   log_line (self, "customize");
-  if (run_recipe_script (self, recipe->customize, STEP_TIMEOUT, error))
+  if ((recipe->base_dir == NULL
+       || run_recipe_script (self, recipe->base_dir, recipe->base_customize, STEP_TIMEOUT, error))
+      && run_recipe_script (self, recipe->dir, recipe->customize, STEP_TIMEOUT, error))
     return TRUE;
   g_prefix_error (error, "Making a guest of the tree of %s: ", recipe->name);
   return FALSE;
@@ -399,7 +403,7 @@ make_environ (const BjImageBuild *build, const char *root)
     { "LC_ALL", "C.UTF-8" }, { "HOME", "/root" }, { "TMPDIR", build->dir }, { "DEBIAN_FRONTEND", "noninteractive" },
     /* The kernel package makes no initramfs: the machine has a small one of its own. */
     { "INITRD", "No" },
-    { "BELLJAR_ROOT", root }, { "BELLJAR_RECIPE_DIR", recipe->dir }, { "BELLJAR_GUEST_DIR", build->guest_dir },
+    { "BELLJAR_ROOT", root }, { "BELLJAR_GUEST_DIR", build->guest_dir },
     { "BELLJAR_NAME", recipe->name }, { "BELLJAR_VERSION", version }, { "BELLJAR_API", api },
     { "BELLJAR_MASK", mask }, { "BELLJAR_IDLE", idle },
   };

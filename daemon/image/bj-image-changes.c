@@ -110,6 +110,7 @@ write_info (const BjImageBuild *build, gint64 start, GError **error)
     .recipe = recipe->name,
     .api = recipe->api,
     .cmdline = recipe->cmdline,
+    .desktop = recipe->desktop,
     .built_at = g_get_real_time () / G_USEC_PER_SEC,
     .build_seconds = (double) (g_get_monotonic_time () - start) / G_USEC_PER_SEC,
   };

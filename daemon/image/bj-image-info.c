@@ -57,9 +57,11 @@ read_texts (GKeyFile *file, BjImageInfo *info, GError **error)
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     {
-      *texts[i].value = g_key_file_get_string (file, GROUP, texts[i].key, error);
-      if (*texts[i].value == NULL)
-        return FALSE;
+      g_autoptr(GError) wrong = NULL;
+
+      *texts[i].value = g_key_file_get_string (file, GROUP, texts[i].key, &wrong);
+      if (wrong != NULL) /* with some there is a text nevertheless */
+        return bj_error_set (error, BJ_ERROR_INVALID, "%s", wrong->message);
     }
   return TRUE;
 }
@@ -76,6 +78,8 @@ read_numbers (GKeyFile *file, BjImageInfo *info, GError **error)
     info->built_at = g_key_file_get_int64 (file, GROUP, "built-at", &local);
   if (local == NULL)
     info->build_seconds = g_key_file_get_double (file, GROUP, "build-seconds", &local);
+  if (local == NULL && g_key_file_has_key (file, GROUP, "desktop", NULL)) /* not in older ones */
+    info->desktop = g_key_file_get_boolean (file, GROUP, "desktop", &local);
   if (local == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&local));
@@ -125,6 +129,7 @@ bj_image_info_write (const char *dir, const BjImageInfo *info, GError **error)
   g_key_file_set_string (file, GROUP, "cmdline", info->cmdline);
   g_key_file_set_int64 (file, GROUP, "built-at", info->built_at);
   g_key_file_set_double (file, GROUP, "build-seconds", info->build_seconds);
+  g_key_file_set_boolean (file, GROUP, "desktop", info->desktop);
   write_seal (file, "kernel", &info->kernel);
   write_seal (file, "initrd", &info->initrd);
   data = g_key_file_to_data (file, &length, NULL);

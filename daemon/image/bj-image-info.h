@@ -25,6 +25,7 @@ typedef struct
   char *recipe;
   guint api;
   char *cmdline;
+  gboolean desktop;
   gint64 built_at;      /* seconds since 1970 */
   double build_seconds;
   BjImageSeal kernel;   /* the disk's is in the store */

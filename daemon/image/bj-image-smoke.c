@@ -25,6 +25,7 @@ make_spec (const BjImageBuild *build)
   spec->kernel = g_build_filename (build->dir, "vmlinuz", NULL);
   spec->initrd = g_build_filename (build->dir, "initrd", NULL);
   spec->cmdline = g_strdup (build->recipe->cmdline);
+  spec->tablet = build->recipe->desktop;
   spec->hostname = g_strdup ("smoke");
   spec->memory_mib = SMOKE_MEMORY_MIB;
   spec->cpus = 1;
@@ -58,10 +59,11 @@ judge (const BjExecResult *result, GError **error)
 }
 
 static gboolean
-run_test (const BjImageBuild *build, BjMachine *machine, int log, GCancellable *cancellable, GError **error)
+run_script (const BjImageBuild *build, BjMachine *machine, const char *dir, const char *name, int log, GCancellable *cancellable,
+            GError **error)
 {
   static const char *const argv[] = { "/bin/sh", "-s", NULL };
-  g_autofree char *path = g_build_filename (build->recipe->dir, build->recipe->smoke, NULL);
+  g_autofree char *path = g_build_filename (dir, name, NULL);
   g_autofree char *script = NULL;
   g_autoptr(GBytes) input = NULL;
   g_auto(BjExecResult) result = { 0 };
@@ -77,6 +79,16 @@ run_test (const BjImageBuild *build, BjMachine *machine, int log, GCancellable *
   log_bytes (log, result.out);
   log_bytes (log, result.err);
   return judge (&result, error);
+}
+
+static gboolean
+run_test (const BjImageBuild *build, BjMachine *machine, int log, GCancellable *cancellable, GError **error)
+{
+  const BjRecipe *recipe = build->recipe;
+
+  return (recipe->base_dir == NULL
+          || run_script (build, machine, recipe->base_dir, recipe->base_smoke, log, cancellable, error))
+         && run_script (build, machine, recipe->dir, recipe->smoke, log, cancellable, error);
 }
 
 static gboolean

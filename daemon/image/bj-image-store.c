@@ -199,6 +199,7 @@ image_from_row (BjImageStore *self, const BjImageRow *row)
   image->initrd = g_build_filename (image->dir, "initrd", NULL);
   info = bj_image_info_read (image->dir, NULL);
   image->cmdline = g_strdup (info ? info->cmdline : "");
+  image->desktop = info != NULL && info->desktop;
   image->state = g_strdup (info ? row->state : "broken");
   return image;
 }

@@ -35,6 +35,7 @@ typedef struct
   char *kernel;
   char *initrd;
   char *cmdline;
+  gboolean desktop; /* its machines have a tablet */
 } BjImage;
 
 void bj_image_free (BjImage *image);

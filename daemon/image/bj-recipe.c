@@ -11,6 +11,7 @@ typedef enum
   KIND_TEXT,
   KIND_LIST,
   KIND_NUMBER,
+  KIND_FLAG, /* true or false */
   KIND_FILE, /* a name within the recipe's folder */
 } BjKind;
 
@@ -39,6 +40,8 @@ static const BjField fields[] = {
   { "recipe", "name", KIND_TEXT, NEED_ALWAYS, AT (name), NULL, 0, 0 },
   { "recipe", "os", KIND_TEXT, NEED_ALWAYS, AT (os), LETTERS " .()-", 0, 0 },
   { "recipe", "api", KIND_NUMBER, NEED_ALWAYS, AT (api), NULL, 1, 1000 },
+  { "recipe", "base", KIND_TEXT, NEED_NEVER, AT (base), NULL, 0, 0 },
+  { "recipe", "desktop", KIND_FLAG, NEED_NEVER, AT (desktop), NULL, 0, 0 },
   { "bootstrap", "script", KIND_FILE, NEED_NEVER, AT (script), NULL, 0, 0 },
   { "bootstrap", "suite", KIND_TEXT, NEED_BOOTSTRAP, AT (suite), LETTERS "-", 0, 0 },
   { "bootstrap", "components", KIND_TEXT, NEED_BOOTSTRAP, AT (components), LETTERS "- ", 0, 0 },
@@ -68,9 +71,12 @@ bj_recipe_free (BjRecipe *recipe)
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
     if (fields[i].kind == KIND_LIST)
       g_strfreev (G_STRUCT_MEMBER (GStrv, recipe, fields[i].offset));
-    else if (fields[i].kind != KIND_NUMBER)
+    else if (fields[i].kind != KIND_NUMBER && fields[i].kind != KIND_FLAG)
       g_free (G_STRUCT_MEMBER (char *, recipe, fields[i].offset));
   g_free (recipe->dir);
+  g_free (recipe->base_dir);
+  g_free (recipe->base_customize);
+  g_free (recipe->base_smoke);
   g_free (recipe);
 }
 
@@ -135,15 +141,23 @@ read_number (GKeyFile *file, const BjField *field, const char *path, guint *valu
 }
 
 static gboolean
+read_flag (GKeyFile *file, const BjField *field, const char *path, gboolean *value, GError **error)
+{
+  g_autoptr(GError) local = NULL;
+
+  *value = g_key_file_get_boolean (file, field->group, field->key, &local);
+  return local == NULL
+         || bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s must be true or false", path, field->group, field->key);
+}
+
+static gboolean
 read_list (GKeyFile *file, const BjField *field, const char *path, GStrv *value, GError **error)
 {
-  g_auto(GStrv) list = g_key_file_get_string_list (file, field->group, field->key, NULL, error);
+  g_autoptr(GError) wrong = NULL;
+  g_auto(GStrv) list = g_key_file_get_string_list (file, field->group, field->key, NULL, &wrong);
 
-  if (list == NULL)
-    {
-      g_prefix_error (error, "%s: [%s] %s: ", path, field->group, field->key);
-      return FALSE;
-    }
+  if (wrong != NULL) /* with some there is a list nevertheless */
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s: %s", path, field->group, field->key, wrong->message);
   if (list[0] == NULL)
     return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s has an empty value", path, field->group, field->key);
   for (guint i = 0; list[i] != NULL; i++)
@@ -157,13 +171,11 @@ read_list (GKeyFile *file, const BjField *field, const char *path, GStrv *value,
 static gboolean
 read_text (GKeyFile *file, const BjField *field, const char *path, char **value, GError **error)
 {
-  g_autofree char *text = g_key_file_get_string (file, field->group, field->key, error);
+  g_autoptr(GError) wrong = NULL;
+  g_autofree char *text = g_key_file_get_string (file, field->group, field->key, &wrong);
 
-  if (text == NULL)
-    {
-      g_prefix_error (error, "%s: [%s] %s: ", path, field->group, field->key);
-      return FALSE;
-    }
+  if (wrong != NULL) /* with some there is a text nevertheless */
+    return bj_error_set (error, BJ_ERROR_INVALID, "%s: [%s] %s: %s", path, field->group, field->key, wrong->message);
   if (!check_text (field, path, text, error))
     return FALSE;
   *value = g_steal_pointer (&text);
@@ -182,23 +194,18 @@ read_field (GKeyFile *file, const BjField *field, const char *path, BjRecipe *re
                                     field->key);
   if (field->kind == KIND_NUMBER)
     return read_number (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
+  if (field->kind == KIND_FLAG)
+    return read_flag (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
   if (field->kind == KIND_LIST)
     return read_list (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
   return read_text (file, field, path, G_STRUCT_MEMBER_P (recipe, field->offset), error);
 }
 
-BjRecipe *
-bj_recipe_parse (const char *path, const char *data, gsize length, GError **error)
+static BjRecipe *
+read_recipe (GKeyFile *file, const char *path, GError **error)
 {
-  g_autoptr(GKeyFile) file = g_key_file_new ();
   g_autoptr(BjRecipe) recipe = g_new0 (BjRecipe, 1);
-  g_autoptr(GError) local = NULL;
 
-  if (!g_key_file_load_from_data (file, data, length, G_KEY_FILE_NONE, &local))
-    {
-      bj_error_set (error, BJ_ERROR_INVALID, "%s: %s", path, local->message);
-      return NULL;
-    }
   if (!check_keys_known (file, path, error))
     return NULL;
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
@@ -211,6 +218,76 @@ bj_recipe_parse (const char *path, const char *data, gsize length, GError **erro
     }
   recipe->dir = g_path_get_dirname (path);
   return g_steal_pointer (&recipe);
+}
+
+static GKeyFile *
+parse_file (const char *path, const char *data, gsize length, GError **error)
+{
+  g_autoptr(GKeyFile) file = g_key_file_new ();
+  g_autoptr(GError) local = NULL;
+
+  /* What it says stands in messages, and those go over the bus. */
+  if (!g_utf8_validate_len (data, length, NULL))
+    {
+      bj_error_set (error, BJ_ERROR_INVALID, "%s: is not UTF-8 text", path);
+      return NULL;
+    }
+  if (g_key_file_load_from_data (file, data, length, G_KEY_FILE_NONE, &local))
+    return g_steal_pointer (&file);
+  bj_error_set (error, BJ_ERROR_INVALID, "%s: %s", path, local->message);
+  return NULL;
+}
+
+/* What @file does not say is as in @base, lists are added to those of @base. Scripts are each folder's own. */
+static void
+merge (GKeyFile *file, GKeyFile *base)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
+    {
+      const BjField *field = &fields[i];
+      g_autofree char *theirs = g_key_file_get_value (base, field->group, field->key, NULL);
+      g_autofree char *ours = g_key_file_get_value (file, field->group, field->key, NULL);
+      g_autofree char *both = NULL;
+
+      if (theirs == NULL || field->kind == KIND_FILE || (ours != NULL && field->kind != KIND_LIST))
+        continue;
+      both = ours != NULL ? g_strconcat (theirs, ";", ours, NULL) : NULL;
+      g_key_file_set_value (file, field->group, field->key, both != NULL ? both : theirs);
+    }
+}
+
+BjRecipe *
+bj_recipe_parse (const char *path, const char *data, gsize length, GError **error)
+{
+  g_autoptr(GKeyFile) file = parse_file (path, data, length, error);
+
+  if (file == NULL)
+    return NULL;
+  if (!g_key_file_has_key (file, "recipe", "base", NULL))
+    return read_recipe (file, path, error);
+  bj_error_set (error, BJ_ERROR_INVALID, "%s: a recipe with [recipe] base is no base for another one", path);
+  return NULL;
+}
+
+BjRecipe *
+bj_recipe_parse_onto (const char *path, const char *data, gsize length, const char *base_path, const char *base_data,
+                      gsize base_length, GError **error)
+{
+  g_autoptr(BjRecipe) base = bj_recipe_parse (base_path, base_data, base_length, error);
+  g_autoptr(GKeyFile) base_file = base != NULL ? parse_file (base_path, base_data, base_length, error) : NULL;
+  g_autoptr(GKeyFile) file = base_file != NULL ? parse_file (path, data, length, error) : NULL;
+  BjRecipe *recipe;
+
+  if (file == NULL)
+    return NULL;
+  merge (file, base_file);
+  recipe = read_recipe (file, path, error);
+  if (recipe == NULL)
+    return NULL;
+  recipe->base_dir = g_steal_pointer (&base->dir);
+  recipe->base_customize = g_steal_pointer (&base->customize);
+  recipe->base_smoke = g_steal_pointer (&base->smoke);
+  return recipe;
 }
 
 static char *
@@ -234,32 +311,67 @@ list_recipes (const char *const *dirs)
   return g_string_free (names, FALSE);
 }
 
-BjRecipe *
-bj_recipe_load (const char *const *dirs, const char *name, GError **error)
+/* Returns: whether there is one, with its text */
+static gboolean
+find_recipe (const char *const *dirs, const char *name, char **path, char **data, gsize *length, GError **error)
 {
   g_autofree char *known = NULL;
 
   for (guint i = 0; bj_name_is_valid (name) && dirs[i] != NULL; i++)
     {
-      g_autofree char *path = g_build_filename (dirs[i], name, "recipe.ini", NULL);
-      g_autofree char *data = NULL;
-      g_autoptr(BjRecipe) recipe = NULL;
-      gsize length;
+      g_autofree char *at = g_build_filename (dirs[i], name, "recipe.ini", NULL);
 
-      if (!g_file_test (path, G_FILE_TEST_EXISTS))
+      if (!g_file_test (at, G_FILE_TEST_EXISTS))
         continue;
-      if (!g_file_get_contents (path, &data, &length, error))
-        return NULL;
-      recipe = bj_recipe_parse (path, data, length, error);
-      if (recipe != NULL && !g_str_equal (recipe->name, name))
-        bj_error_set (error, BJ_ERROR_INVALID, "%s: [recipe] name is \"%s\", but its folder is called \"%s\"", path,
-                      recipe->name, name);
-      else
-        return g_steal_pointer (&recipe);
-      return NULL;
+      if (!g_file_get_contents (at, data, length, error))
+        return FALSE;
+      *path = g_steal_pointer (&at);
+      return TRUE;
     }
   known = list_recipes (dirs);
-  bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no image recipe \"%s\"; there is: %s", name,
-                *known != '\0' ? known : "none, so Belljar is not fully installed");
+  return bj_error_set (error, BJ_ERROR_NOT_FOUND, "There is no image recipe \"%s\"; there is: %s", name,
+                       *known != '\0' ? known : "none, so Belljar is not fully installed");
+}
+
+/* Returns: (transfer full): the name of what the recipe builds on, "" for none, or %NULL */
+static char *
+find_base (const char *path, const char *data, gsize length, GError **error)
+{
+  g_autoptr(GKeyFile) file = parse_file (path, data, length, error);
+  g_autofree char *base = file != NULL ? g_key_file_get_string (file, "recipe", "base", NULL) : NULL;
+
+  if (file == NULL)
+    return NULL;
+  return base != NULL ? g_steal_pointer (&base) : g_strdup ("");
+}
+
+static BjRecipe *
+load_onto (const char *const *dirs, const char *base, const char *path, const char *data, gsize length, GError **error)
+{
+  g_autofree char *base_path = NULL;
+  g_autofree char *base_data = NULL;
+  gsize base_length;
+
+  if (find_recipe (dirs, base, &base_path, &base_data, &base_length, error))
+    return bj_recipe_parse_onto (path, data, length, base_path, base_data, base_length, error);
+  g_prefix_error (error, "%s: [recipe] base: ", path);
+  return NULL;
+}
+
+BjRecipe *
+bj_recipe_load (const char *const *dirs, const char *name, GError **error)
+{
+  g_autofree char *path = NULL;
+  g_autofree char *data = NULL;
+  g_autofree char *base = NULL;
+  g_autoptr(BjRecipe) recipe = NULL;
+  gsize length;
+
+  if (!find_recipe (dirs, name, &path, &data, &length, error) || (base = find_base (path, data, length, error)) == NULL)
+    return NULL;
+  recipe = *base != '\0' ? load_onto (dirs, base, path, data, length, error) : bj_recipe_parse (path, data, length, error);
+  if (recipe == NULL || g_str_equal (recipe->name, name))
+    return g_steal_pointer (&recipe);
+  bj_error_set (error, BJ_ERROR_INVALID, "%s: [recipe] name is \"%s\", but its folder is called \"%s\"", path, recipe->name, name);
   return NULL;
 }

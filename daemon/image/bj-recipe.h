@@ -9,9 +9,14 @@ G_BEGIN_DECLS
 typedef struct
 {
   char *dir; /* the recipe's folder */
+  char *base;           /* (nullable): the recipe it builds on: what it does not say is as there, lists add to those there */
+  char *base_dir;       /* (nullable): that one's folder */
+  char *base_customize; /* (nullable): its scripts, which run before this one's */
+  char *base_smoke;
   char *name;
   char *os;   /* for people, for example "Debian 12" */
   guint api;  /* of the contract between image and daemon */
+  gboolean desktop; /* there are windows and a pointer: its machines get a tablet */
 
   char *script;      /* (nullable): makes the tree itself; without it mmdebstrap does, with the keys down to include */
   char *suite;
@@ -48,6 +53,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjRecipe, bj_recipe_free)
  * Returns: (transfer full): the recipe, or %NULL with BJ_ERROR_INVALID that names file, group and key
  */
 BjRecipe *bj_recipe_parse (const char *path, const char *data, gsize length, GError **error);
+
+/** bj_recipe_parse_onto: Likewise, for a recipe with [recipe] base; the other must be whole without this one. */
+BjRecipe *bj_recipe_parse_onto (const char *path, const char *data, gsize length, const char *base_path, const char *base_data,
+                                gsize base_length, GError **error);
 
 /**
  * bj_recipe_load:

@@ -480,6 +480,60 @@ bj_project_store_diff (BjProjectStore *self, const char *name, const char *old_t
   return g_steal_pointer (&answer.entries);
 }
 
+/* Returns: whether @tree is set to what work/ is compared with, "-" without a commit */
+static gboolean
+find_newest (BjOpenProject *open, char **tree, GError **error)
+{
+  g_autoptr(GError) failure = NULL;
+  g_autofree char *head = bj_project_git_head (open->repo, tree, &failure);
+
+  if (failure != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+  if (head == NULL)
+    *tree = g_strdup ("-");
+  return TRUE;
+}
+
+JsonArray *
+bj_project_store_status (BjProjectStore *self, const char *name, guint64 *total, GStrv *warnings, GCancellable *cancellable,
+                         GError **error)
+{
+  g_auto(BjProjectHold) hold = { 0 };
+  g_auto(BjOpenProject) open = BJ_OPEN_PROJECT_INIT;
+  g_auto(BjProjectAnswer) written = { 0 };
+  g_auto(BjProjectAnswer) differs = { 0 };
+  g_autofree char *tree = NULL;
+
+  if (!hold_project (self, name, &hold, error) || !open_project (self, name, &open, error)
+      || !find_newest (&open, &tree, error)
+      || !bj_project_tree_status (&open.tree, tree, &written, &differs, cancellable, error))
+    return NULL;
+  g_ptr_array_add (written.warnings, NULL);
+  *warnings = g_strdupv ((char **) written.warnings->pdata);
+  *total = differs.files;
+  return g_steal_pointer (&differs.entries);
+}
+
+GBytes *
+bj_project_store_patch (BjProjectStore *self, const char *name, const char *path, gsize max, gboolean *cut,
+                        GCancellable *cancellable, GError **error)
+{
+  g_auto(BjProjectHold) hold = { 0 };
+  g_auto(BjOpenProject) open = BJ_OPEN_PROJECT_INIT;
+  g_autoptr(GBytes) patch = NULL;
+  g_autofree char *tree = NULL;
+
+  if (!hold_project (self, name, &hold, error) || !open_project (self, name, &open, error)
+      || !find_newest (&open, &tree, error)
+      || !bj_project_tree_patch (&open.tree, tree, path != NULL ? path : "", max + 1, &patch, cancellable, error))
+    return NULL;
+  *cut = g_bytes_get_size (patch) > max;
+  return *cut ? g_bytes_new_from_bytes (patch, 0, max) : g_steal_pointer (&patch);
+}
+
 char *
 bj_project_store_restore_protected (BjProjectStore *self, const char *name, const char *old_tree, const char *new_tree,
                                     const char *const *patterns, GError **error)

@@ -75,6 +75,26 @@ JsonArray *bj_project_store_diff (BjProjectStore *self, const char *name, const 
                                   const char *const *first, guint64 *total, GError **error);
 
 /**
+ * bj_project_store_status:
+ * @total: (out): how many files differ, also those that are not in the array
+ * @warnings: (out) (transfer full): what could not be part of a tree now
+ *
+ * What differs in work/ from the newest commit at this moment, while a guest may write there: nothing is changed, given away, moved
+ * or kept. Returns: (transfer full): as bj_project_store_diff() does
+ */
+JsonArray *bj_project_store_status (BjProjectStore *self, const char *name, guint64 *total, GStrv *warnings,
+                                    GCancellable *cancellable, GError **error);
+/**
+ * bj_project_store_patch:
+ * @path: (nullable): only this file or folder
+ * @cut: (out): whether more than @max bytes differ
+ *
+ * Likewise, as a unified diff: hostile bytes.
+ */
+GBytes *bj_project_store_patch (BjProjectStore *self, const char *name, const char *path, gsize max, gboolean *cut,
+                                GCancellable *cancellable, GError **error);
+
+/**
  * bj_project_store_restore_protected:
  * @patterns: file or folder names and globs relative to the top: [check] protect, default test folders, files a command names
  * Returns: (transfer full): the tree @new_tree with every path that matches taken from @old_tree (added ones removed); the same id

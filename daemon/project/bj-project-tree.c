@@ -258,6 +258,92 @@ bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const cha
   return objects >= 0 && ask_helper (self, &run, answer, cancellable, error);
 }
 
+/* A tree of work/ as it is now, in a folder that goes away again. */
+typedef struct
+{
+  int repo;   /* (not owned) */
+  char *name; /* (owned): of the folder */
+  BjFd objects, quarantine;
+  char *tree; /* (owned) */
+} BjDraft;
+
+static void
+draft_clear (BjDraft *draft)
+{
+  g_autoptr(GError) error = NULL;
+
+  if (draft->name != NULL && !bj_project_folder_remove (draft->repo, draft->name, &error))
+    g_warning ("Removing %s of a project: %s", draft->name, error->message);
+  g_clear_pointer (&draft->name, g_free);
+  g_clear_pointer (&draft->tree, g_free);
+  bj_fd_clear (&draft->objects);
+  bj_fd_clear (&draft->quarantine);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BjDraft, draft_clear)
+#define BJ_DRAFT_INIT { -1, NULL, -1, -1, NULL }
+
+static gboolean
+write_draft (const BjProjectTree *self, BjDraft *draft, BjProjectAnswer *answer, GCancellable *cancellable, GError **error)
+{
+  g_auto(BjFd) work = bj_sandbox_open_folder (self->work, FALSE, error);
+  g_auto(BjFd) folder = -1;
+  g_auto(BjFd) door = -1;
+  const char *args[] = { "write", NULL };
+  BjHelperRun run = { .args = args, .uid = self->uid, .gid = self->gid, .timeout_s = SHORT_TIMEOUT_S };
+
+  draft->repo = self->repo;
+  draft->objects = work >= 0 ? open_objects (self, error) : -1;
+  if (draft->objects < 0)
+    return FALSE;
+  draft->name = make_quarantine (self, self->uid, self->gid, &folder, error);
+  if (draft->name == NULL)
+    return FALSE;
+  door = bj_sandbox_open_folder (folder, TRUE, error);
+  draft->quarantine = door >= 0 ? bj_sandbox_open_folder (folder, FALSE, error) : -1;
+  if (draft->quarantine < 0)
+    return FALSE;
+  memcpy (run.fds, (const int[]) { work, door, draft->objects }, sizeof run.fds);
+  if (!ask_helper (self, &run, answer, cancellable, error))
+    return FALSE;
+  draft->tree = g_strdup (answer->tree);
+  return draft->tree != NULL || bj_error_set (error, BJ_ERROR_FAILED, "The helper belljar-tree named no tree");
+}
+
+gboolean
+bj_project_tree_status (const BjProjectTree *self, const char *old_tree, BjProjectAnswer *written, BjProjectAnswer *differs,
+                        GCancellable *cancellable, GError **error)
+{
+  g_auto(BjDraft) draft = BJ_DRAFT_INIT;
+  const char *args[] = { "status", old_tree, NULL, NULL };
+  BjHelperRun run = { .args = args, .uid = self->uid, .gid = self->gid, .timeout_s = SHORT_TIMEOUT_S, .max_output = ANSWER_MAX };
+
+  if (!write_draft (self, &draft, written, cancellable, error))
+    return FALSE;
+  args[2] = draft.tree;
+  run.fds[0] = draft.objects;
+  run.fds[1] = draft.quarantine;
+  return ask_helper (self, &run, differs, cancellable, error);
+}
+
+gboolean
+bj_project_tree_patch (const BjProjectTree *self, const char *old_tree, const char *path, gsize max, GBytes **patch,
+                       GCancellable *cancellable, GError **error)
+{
+  g_auto(BjDraft) draft = BJ_DRAFT_INIT;
+  g_auto(BjProjectAnswer) written = { 0 };
+  g_autofree char *limit = g_strdup_printf ("%" G_GSIZE_FORMAT, max);
+  const char *args[] = { "patch", old_tree, NULL, limit, path, NULL };
+  BjHelperRun run = { .args = args, .uid = self->uid, .gid = self->gid, .timeout_s = SHORT_TIMEOUT_S, .max_output = max + 64 };
+  g_autoptr(GBytes) output = NULL;
+
+  if (!write_draft (self, &draft, &written, cancellable, error))
+    return FALSE;
+  args[2] = draft.tree;
+  run.fds[0] = draft.objects;
+  run.fds[1] = draft.quarantine;
+  return run_helper (self, &run, &output, cancellable, error) && bj_project_answer_parse_blob (output, max, patch, error);
+}
+
 gboolean
 bj_project_tree_protect (const BjProjectTree *self, const char *old_tree, const char *new_tree,
                          const char *const *patterns, BjProjectAnswer *answer, GError **error)

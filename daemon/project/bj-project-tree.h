@@ -27,6 +27,15 @@ gboolean bj_project_tree_own (const BjProjectTree *self, BjProjectAnswer *answer
 gboolean bj_project_tree_write (const BjProjectTree *self, BjProjectAnswer *answer, GCancellable *cancellable, GError **error);
 gboolean bj_project_tree_diff (const BjProjectTree *self, const char *old_tree, const char *new_tree,
                                const char *const *patterns, BjProjectAnswer *answer, GCancellable *cancellable, GError **error);
+/**
+ * bj_project_tree_status: How work/ differs from @old_tree ("-": the empty one) now. A guest may write there meanwhile; nothing in work/
+ * is touched, and nothing new stays in repo.git. @written: what writing the tree warned of
+ */
+gboolean bj_project_tree_status (const BjProjectTree *self, const char *old_tree, BjProjectAnswer *written, BjProjectAnswer *differs,
+                                 GCancellable *cancellable, GError **error);
+/** bj_project_tree_patch: Likewise; @path: "" for all; @patch: (out) (transfer full): its first @max bytes */
+gboolean bj_project_tree_patch (const BjProjectTree *self, const char *old_tree, const char *path, gsize max, GBytes **patch,
+                                GCancellable *cancellable, GError **error);
 gboolean bj_project_tree_protect (const BjProjectTree *self, const char *old_tree, const char *new_tree,
                                   const char *const *patterns, BjProjectAnswer *answer, GError **error);
 gboolean bj_project_tree_export (const BjProjectTree *self, const char *tree, int fd, GCancellable *cancellable, GError **error);

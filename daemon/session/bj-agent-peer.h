@@ -28,7 +28,7 @@ gboolean bj_agent_peer_is_running (BjAgentPeer *self);
 /** bj_agent_peer_end: Cancels its calls, waits for them, ends the process. Blocks, a few seconds at most. */
 void bj_agent_peer_end (BjAgentPeer *self);
 
-/* For bj-agent-verbs.c */
+/* For the verbs */
 BjSession *bj_agent_peer_get_session (BjAgentPeer *self);
 GCancellable *bj_agent_peer_get_cancellable (BjAgentPeer *self);
 GVariant *bj_agent_peer_get_task (BjAgentPeer *self); /* (transfer none) */

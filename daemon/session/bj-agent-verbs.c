@@ -3,7 +3,7 @@
 
 /* The verbs of org.belljar1.Agent. Each checks its arguments, acts, and leaves a record. */
 
-#include "bj-agent-peer.h"
+#include "bj-agent-verbs.h"
 
 #include "bj-error.h"
 #include "bj-options.h"
@@ -32,9 +32,8 @@ static const BjOption exec_options[] = {
 };
 static const BjOption write_options[] = { { "mode", "u", NULL }, { "append", "b", NULL }, { "tool", "s", NULL } };
 
-/* Returns: (transfer full) (nullable): bytes of an ay as a C string; %NULL if a NUL byte is in it or it is too long */
-static char *
-dup_path (GVariant *bytes, GError **error)
+char *
+bj_agent_verb_dup_path (GVariant *bytes, GError **error)
 {
   gsize length;
   const char *data = g_variant_get_fixed_array (bytes, &length, 1);
@@ -103,7 +102,7 @@ parse_exec (BjAgentPeer *peer, GVariant *argv, GVariant *options, BjVerbExec *ou
   if (out->argv == NULL)
     return FALSE;
   cwd = g_variant_lookup_value (options, "cwd", G_VARIANT_TYPE_BYTESTRING);
-  if (cwd != NULL && (out->cwd = dup_path (cwd, error)) == NULL)
+  if (cwd != NULL && (out->cwd = bj_agent_verb_dup_path (cwd, error)) == NULL)
     return FALSE;
   input = g_variant_lookup_value (options, "stdin", G_VARIANT_TYPE_BYTESTRING);
   if (input != NULL && g_variant_get_size (input) > STDIN_MAX)
@@ -174,9 +173,8 @@ verb_exec (BjAgentPeer *peer, GVariant *arguments, GError **error)
   return g_variant_new ("(@a{sv})", exec_result_to_variant (&result));
 }
 
-/* Returns: (transfer full) (nullable): the session's machine, when it may be used now */
-static BjMachine *
-get_machine (BjAgentPeer *peer, GError **error)
+BjMachine *
+bj_agent_verb_get_machine (BjAgentPeer *peer, GError **error)
 {
   BjSession *session = bj_agent_peer_get_session (peer);
 
@@ -213,7 +211,7 @@ verb_start (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_variant_get (arguments, "(&s@aay@a{sv})", &label, &argv, &options);
   if (!check_text ("A label", label, LABEL_MAX, error) || !parse_exec (peer, argv, options, &command, error))
     return NULL;
-  machine = get_machine (peer, error);
+  machine = bj_agent_verb_get_machine (peer, error);
   if (machine == NULL)
     return NULL;
   whole = dup_command (&command.exec);
@@ -234,7 +232,7 @@ verb_poll (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint id, wait_s;
   g_auto(BjPollResult) result = { 0 };
   g_auto(GVariantBuilder) out = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(uu)", &id, &wait_s);
   if (machine == NULL
@@ -257,7 +255,7 @@ verb_send (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint id;
   g_autoptr(GVariant) data = NULL;
   g_autoptr(GBytes) bytes = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(u@ay)", &id, &data);
   bytes = dup_bytes (data);
@@ -278,7 +276,7 @@ static GVariant *
 verb_kill (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
   guint id;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(u)", &id);
   if (machine == NULL
@@ -300,11 +298,11 @@ verb_read_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
   guint64 offset, limit, size = 0;
   g_autoptr(GVariant) path_bytes = NULL;
   g_autofree char *path = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
   g_autoptr(GBytes) data = NULL;
 
   g_variant_get (arguments, "(@aytt)", &path_bytes, &offset, &limit);
-  if (machine == NULL || (path = dup_path (path_bytes, error)) == NULL)
+  if (machine == NULL || (path = bj_agent_verb_dup_path (path_bytes, error)) == NULL)
     return NULL;
   data = bj_guest_read_file (bj_machine_get_guest (machine), path, offset, (gsize) MIN (limit, FILE_CHUNK_MAX), &size,
                              bj_agent_peer_get_cancellable (peer), error);
@@ -326,10 +324,10 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
   g_autoptr(GVariant) options = NULL;
   g_autofree char *path = NULL;
   g_autoptr(GBytes) bytes = NULL;
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
 
   g_variant_get (arguments, "(@ay@ay@a{sv})", &path_bytes, &data, &options);
-  if (machine == NULL || (path = dup_path (path_bytes, error)) == NULL
+  if (machine == NULL || (path = bj_agent_verb_dup_path (path_bytes, error)) == NULL
       || !bj_options_check (options, write_options, G_N_ELEMENTS (write_options), error))
     return NULL;
   if (g_variant_lookup (options, "mode", "u", &mode))
@@ -353,7 +351,7 @@ verb_write_file (BjAgentPeer *peer, GVariant *arguments, GError **error)
 static GVariant *
 verb_screenshot (BjAgentPeer *peer, GVariant *arguments, GError **error)
 {
-  g_autoptr(BjMachine) machine = get_machine (peer, error);
+  g_autoptr(BjMachine) machine = bj_agent_verb_get_machine (peer, error);
   g_autoptr(GError) why = NULL;
   g_autoptr(GBytes) png = machine != NULL ? bj_session_take_screenshot (bj_agent_peer_get_session (peer), &why) : NULL;
 
@@ -544,6 +542,16 @@ static const struct
   { "ReadFile", verb_read_file, TRUE },
   { "WriteFile", verb_write_file, TRUE },
   { "Screenshot", verb_screenshot, TRUE },
+  { "TypeText", bj_agent_verb_type_text, TRUE },
+  { "PressKeys", bj_agent_verb_press_keys, TRUE },
+  { "MouseMove", bj_agent_verb_mouse_move, TRUE },
+  { "MouseClick", bj_agent_verb_mouse_click, TRUE },
+  { "MouseDrag", bj_agent_verb_mouse_drag, TRUE },
+  { "Scroll", bj_agent_verb_scroll, TRUE },
+  { "Wait", bj_agent_verb_wait, TRUE },
+  { "GitStatus", bj_agent_verb_git_status, TRUE },
+  { "GitDiff", bj_agent_verb_git_diff, TRUE },
+  { "GitLog", bj_agent_verb_git_log, TRUE },
   { "PlanAdd", verb_plan_add, TRUE },
   { "PlanUpdate", verb_plan_update, TRUE },
   { "PlanList", verb_plan_list, TRUE },

@@ -64,6 +64,7 @@ make_spec (BjContext *context, const BjImage *image, guint slot)
   spec->kernel = g_strdup (image->kernel);
   spec->initrd = g_strdup (image->initrd);
   spec->cmdline = g_strdup (image->cmdline);
+  spec->tablet = image->desktop;
   spec->hostname = g_strdup ("pool");
   spec->memory_mib = context->config->memory_mib;
   spec->cpus = context->config->cpus;

@@ -44,6 +44,7 @@ struct _BjBusCall
   int stream[3];
   gboolean streams;
   GCancellable *cancellable; /* (owned): cancelled when the session ends or the caller leaves the bus */
+  GCancellable *session_ends; /* (not owned): what the handler is of */
   gulong session_handler;
   guint watch_id;
   gboolean in_line; /* one of the session's commands: the next one waits for its end */
@@ -61,7 +62,7 @@ bus_call_free (gpointer data)
     bj_fd_clear (&call->stream[i]);
   g_clear_handle_id (&call->watch_id, g_bus_unwatch_name);
   if (call->session_handler != 0)
-    g_cancellable_disconnect (bj_session_get_cancellable (call->session), call->session_handler);
+    g_cancellable_disconnect (call->session_ends, call->session_handler);
   g_clear_object (&call->cancellable);
   g_strfreev (call->argv);
   g_free (call->cwd);
@@ -258,6 +259,25 @@ on_pause (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, BjSession 
 }
 
 static gboolean
+on_keep (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, BjSession *session)
+{
+  g_autoptr(GError) error = NULL;
+
+  if (bj_session_get_plan (session)->task == NULL)
+    bj_error_set (&error, BJ_ERROR_INVALID, "Session %s has no task that could fail", bj_session_get_id (session));
+  else if (bj_session_is_over (session) && !bj_session_has_kept (session))
+    bj_error_set (&error, BJ_ERROR_INVALID, "Session %s has ended and its machine is gone", bj_session_get_id (session));
+  if (error != NULL)
+    bj_gate_return_error (invocation, error);
+  else
+    {
+      bj_session_want_keep (session);
+      bj_dbus_session_complete_keep (skeleton, invocation);
+    }
+  return TRUE;
+}
+
+static gboolean
 on_resume (BjDBusSession *skeleton, GDBusMethodInvocation *invocation, BjSession *session)
 {
   return bus_call_run (bus_call_new (session, invocation, work_resume));
@@ -374,6 +394,8 @@ bytes_or_empty (GBytes *bytes)
 static gboolean
 check_usable (BjSession *session, GError **error)
 {
+  if (bj_session_has_kept (session))
+    return TRUE;
   if (bj_session_set_over_error (session, error))
     return FALSE;
   if (bj_session_is_asking (session))
@@ -401,12 +423,14 @@ work_exec (BjBusCall *call, GError **error)
     .timeout_s = call->timeout_s,
     .cap = config->output_bytes,
   };
+  const int *streams = call->streams ? call->stream : NULL;
   GVariant *answer;
 
   if (!check_usable (call->session, error))
     return FALSE;
-  if (!bj_session_run_command (call->session, "exec", command, &exec, call->streams ? call->stream : NULL, &result,
-                               call->cancellable, error))
+  if (bj_session_has_kept (call->session)
+          ? !bj_session_run_in_kept (call->session, &exec, streams, &result, call->cancellable, error)
+          : !bj_session_run_command (call->session, "exec", command, &exec, streams, &result, call->cancellable, error))
     return FALSE;
   answer = g_variant_new ("(i@ay@ay@a{sv})", result.exit >= 0 ? result.exit : 128 + result.signal,
                           bytes_or_empty (call->streams ? NULL : result.out),
@@ -483,9 +507,10 @@ watch_caller (BjBusCall *call)
   GDBusMethodInvocation *invocation = call->invocation;
 
   call->cancellable = g_cancellable_new ();
-  call->session_handler = g_cancellable_connect (bj_session_get_cancellable (call->session),
-                                                 G_CALLBACK (on_session_cancelled), g_object_ref (call->cancellable),
-                                                 g_object_unref);
+  call->session_ends = bj_session_has_kept (call->session) ? bj_session_get_kept_cancellable (call->session)
+                                                           : bj_session_get_cancellable (call->session);
+  call->session_handler = g_cancellable_connect (call->session_ends, G_CALLBACK (on_session_cancelled),
+                                                 g_object_ref (call->cancellable), g_object_unref);
   call->watch_id = g_bus_watch_name_on_connection (g_dbus_method_invocation_get_connection (invocation),
                                                    g_dbus_method_invocation_get_sender (invocation),
                                                    G_BUS_NAME_WATCHER_FLAGS_NONE, NULL, on_caller_vanished,
@@ -551,6 +576,7 @@ static const struct
   { "handle-stop", G_CALLBACK (on_stop) },
   { "handle-pause", G_CALLBACK (on_pause) },
   { "handle-resume", G_CALLBACK (on_resume) },
+  { "handle-keep", G_CALLBACK (on_keep) },
   { "handle-answer", G_CALLBACK (on_answer) },
   { "handle-extend", G_CALLBACK (on_extend) },
   { "handle-screenshot", G_CALLBACK (on_screenshot) },

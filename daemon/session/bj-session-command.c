@@ -104,6 +104,24 @@ bj_session_run_command (BjSession *self, const char *tool, GBytes *command, cons
   return FALSE;
 }
 
+gboolean
+bj_session_run_in_kept (BjSession *self, const BjExec *exec, const int *stream, BjExecResult *result,
+                        GCancellable *cancellable, GError **error)
+{
+  g_autoptr(BjMachine) machine = bj_session_begin_kept_use (self, error);
+  BjGuest *guest = machine != NULL ? bj_machine_get_guest (machine) : NULL;
+  gboolean ok;
+
+  if (machine == NULL)
+    return FALSE;
+  if (stream != NULL)
+    ok = bj_guest_exec_stream (guest, exec, stream[0], stream[1], stream[2], result, cancellable, error);
+  else
+    ok = bj_guest_exec (guest, exec, result, cancellable, error);
+  bj_session_end_kept_use (self);
+  return ok;
+}
+
 char *
 bj_session_join_argv (const char *const *argv)
 {

@@ -16,6 +16,9 @@ G_BEGIN_DECLS
 gboolean bj_session_run_command (BjSession *self, const char *tool, GBytes *command, const BjExec *exec,
                                  const int *stream, BjExecResult *result, GCancellable *cancellable, GError **error);
 
+/** bj_session_run_in_kept: Likewise in a machine that was kept after the end; the transcript is closed, so nothing is recorded. */
+gboolean bj_session_run_in_kept (BjSession *self, const BjExec *exec, const int *stream, BjExecResult *result,
+                                 GCancellable *cancellable, GError **error);
 /** bj_session_join_argv: Returns: (transfer full): how a person would have typed @argv, for the record */
 char *bj_session_join_argv (const char *const *argv);
 

@@ -282,7 +282,7 @@ count_ending (BjSessionManager *self)
 
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    n += !bj_session_is_over (session) && !is_kept (self, session);
+    n += bj_session_has_kept (session) || (!bj_session_is_over (session) && !is_kept (self, session));
   return n;
 }
 
@@ -462,6 +462,16 @@ delete_now (BjSession *session, BjDeletion *deletion)
   g_free (deletion);
 }
 
+/* Its machine first, if one was kept. */
+static void
+on_over_for_delete (BjSession *session, BjDeletion *deletion)
+{
+  if (bj_session_has_kept (session))
+    bj_session_release_kept (session);
+  else
+    delete_now (session, deletion);
+}
+
 static void
 on_delete (BjSession *session, GDBusMethodInvocation *invocation, gpointer data)
 {
@@ -469,12 +479,12 @@ on_delete (BjSession *session, GDBusMethodInvocation *invocation, gpointer data)
 
   deletion->manager = g_object_ref (data);
   deletion->invocation = invocation;
-  if (bj_session_is_over (session))
+  if (bj_session_is_over (session) && !bj_session_has_kept (session))
     {
       delete_now (session, deletion);
       return;
     }
-  g_signal_connect_after (session, "over", G_CALLBACK (delete_now), deletion);
+  g_signal_connect_after (session, "over", G_CALLBACK (on_over_for_delete), deletion);
   bj_session_stop (session, "The session was deleted");
   g_cancellable_cancel (bj_session_get_hurry (session));
 }
@@ -602,7 +612,9 @@ bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback c
   g_task_set_source_tag (task, bj_session_manager_shutdown_async);
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    if (!bj_session_is_over (session) && !is_kept (self, session) && !bj_session_suspend (session))
+    if (bj_session_has_kept (session))
+      bj_session_release_kept (session);
+    else if (!bj_session_is_over (session) && !is_kept (self, session) && !bj_session_suspend (session))
       {
         bj_session_stop (session, "belljard was stopped");
         g_cancellable_cancel (bj_session_get_hurry (session));

@@ -98,6 +98,7 @@ static const BjOption task_options[] = {
   { "project", "s", check_name },   { "image", "s", check_name },     { "check", "s", check_command },
   { "wall-clock", "u", check_wall_clock }, { "memory-mib", "u", check_memory }, { "cpus", "u", check_cpus },
   { "network", "s", check_network }, { "model", "s", check_model },   { "item", "u", check_item },
+  { "keep-failed", "b", NULL },
 };
 
 static const BjOption open_options[] = {
@@ -236,6 +237,7 @@ bj_session_plan_new (BjContext *context, const BjCaller *caller, const char *tas
   g_variant_lookup (options, "wall-clock", "u", &plan->wall_clock_s);
   g_variant_lookup (options, "memory-mib", "u", &plan->memory_mib);
   g_variant_lookup (options, "cpus", "u", &plan->cpus);
+  g_variant_lookup (options, "keep-failed", "b", &plan->keep_failed);
   network = dup_option (options, "network");
   plan->wants_network = g_strcmp0 (network, "none") != 0;
   if (!resolve_model (plan, context, options, error) || !resolve_image (plan, context, options, error)
@@ -270,6 +272,8 @@ options_to_json (const BjSessionPlan *plan)
   json_builder_add_int_value (builder, plan->steps);
   json_builder_set_member_name (builder, "network");
   json_builder_add_boolean_value (builder, plan->wants_network);
+  json_builder_set_member_name (builder, "keep-failed");
+  json_builder_add_boolean_value (builder, plan->keep_failed);
   json_builder_set_member_name (builder, "gid");
   json_builder_add_int_value (builder, plan->owner_gid);
   json_builder_end_object (builder);
@@ -312,6 +316,7 @@ bj_session_plan_from_row (BjContext *context, const BjSessionRow *row)
   plan->cpus = (guint) json_object_get_int_member_with_default (options, "cpus", 1);
   plan->steps = (guint) json_object_get_int_member_with_default (options, "steps", 0);
   plan->wants_network = json_object_get_boolean_member_with_default (options, "network", FALSE);
+  plan->keep_failed = json_object_get_boolean_member_with_default (options, "keep-failed", FALSE);
   plan->owner_uid = row->owner_uid;
   plan->owner_gid = (gid_t) json_object_get_int_member_with_default (options, "gid", 0);
   plan->slot = row->slot;

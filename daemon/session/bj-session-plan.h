@@ -23,6 +23,7 @@ typedef struct
   guint cpus;
   guint steps;
   gboolean wants_network;
+  gboolean keep_failed; /* the machine, if the work does not turn out well */
   uid_t owner_uid;
   gid_t owner_gid;
   guint slot;

@@ -19,6 +19,8 @@ struct _BjSession
   GCancellable *cancellable;
   GCancellable *hurry;
 
+  GCancellable *kept_cancellable; /* of the commands in a machine that was kept */
+
   GMutex record_lock; /* one record at a time, none after the last */
   gboolean sealed;
 
@@ -52,6 +54,11 @@ struct _BjSession
   GBytes *memory;  /* (nullable): of the agent that asked, for the one that goes on */
   char *answer;    /* (nullable): a person's */
   BjMachine *machine;
+  gboolean keep;    /* the machine, if the work does not turn out well */
+  BjMachine *kept;  /* (nullable) */
+  guint kept_users; /* commands that run in it */
+  gint64 kept_used_us; /* monotonic: when the last one ended */
+  gboolean kept_released;
   BjTranscript *transcript;
   guint screenshots;        /* how many it has */
   guint64 screenshot_bytes; /* and what they take on the disk */

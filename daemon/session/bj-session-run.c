@@ -28,6 +28,7 @@ work_free (BjWork *work)
 {
   g_clear_pointer (&work->cable, bj_cable_free);
   g_clear_object (&work->machine);
+  g_clear_object (&work->kept);
   g_clear_pointer (&work->model, g_variant_unref);
   g_object_unref (work->session);
   g_free (work->baseline);
@@ -315,6 +316,7 @@ carry_on (BjWork *work, BjStand stand, GError *failure)
   bj_work_forget_wait (work);
   seal (work, end, first);
   bj_session_announce_over (work->session);
+  bj_work_keep_failed (work);
 }
 
 static void

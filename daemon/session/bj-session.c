@@ -23,6 +23,8 @@ bj_session_finalize (GObject *object)
   g_object_unref (self->skeleton);
   g_object_unref (self->cancellable);
   g_object_unref (self->hurry);
+  g_object_unref (self->kept_cancellable);
+  g_clear_object (&self->kept);
   bj_exec_line_free (self->exec_line);
   g_free (self->state);
   g_free (self->outcome);
@@ -60,6 +62,7 @@ bj_session_init (BjSession *self)
   self->skeleton = bj_dbus_session_skeleton_new ();
   self->cancellable = g_cancellable_new ();
   self->hurry = g_cancellable_new ();
+  self->kept_cancellable = g_cancellable_new ();
   self->exec_line = bj_exec_line_new ();
   self->state = g_strdup ("starting");
   self->outcome = g_strdup ("");
@@ -129,6 +132,7 @@ bj_session_new (BjContext *context, BjSessionPlan *plan, BjReportKey *key)
   self->started = g_get_real_time () / G_USEC_PER_SEC;
   self->deadline = self->started + plan->wall_clock_s;
   self->begun_us = self->touched_us = g_get_monotonic_time ();
+  self->keep = plan->keep_failed;
   set_constant_properties (self);
   return self;
 }
@@ -424,6 +428,11 @@ bj_session_stop (BjSession *self, const char *why)
 {
   gboolean late;
 
+  if (bj_session_is_over (self))
+    {
+      bj_session_release_kept (self);
+      return;
+    }
   g_mutex_lock (&self->lock);
   late = self->end != BJ_END_NONE && self->end != BJ_END_STOPPED;
   self->stopped_late = self->stopped_late || late;

@@ -143,6 +143,26 @@ gboolean bj_session_is_over_time (BjSession *self);
 /** bj_session_wants_person: Whether it waits for somebody to answer, extend or stop it. */
 gboolean bj_session_wants_person (BjSession *self);
 
+/* bj-session-keep.c: the machine of a task that did not turn out well, after the session's end. */
+
+/** bj_session_want_keep: It shall be kept then. */
+void bj_session_want_keep (BjSession *self);
+gboolean bj_session_wants_keep (BjSession *self);
+/** bj_session_turned_out_well: Whether its work passes its check in a fresh machine. */
+gboolean bj_session_turned_out_well (BjSession *self);
+/** bj_session_set_kept: @machine: (nullable) */
+void bj_session_set_kept (BjSession *self, BjMachine *machine);
+gboolean bj_session_has_kept (BjSession *self);
+/** bj_session_get_kept_cancellable: (transfer none): cancelled when it shall go */
+GCancellable *bj_session_get_kept_cancellable (BjSession *self);
+/** bj_session_begin_kept_use: Lets it run. Blocks. Returns: (transfer full): it, until bj_session_end_kept_use() */
+BjMachine *bj_session_begin_kept_use (BjSession *self, GError **error);
+void bj_session_end_kept_use (BjSession *self);
+/** bj_session_release_kept: It is not wanted any more. */
+void bj_session_release_kept (BjSession *self);
+/** bj_session_wait_kept: For the worker: until it is released, or nobody has used it for @unused_s. */
+void bj_session_wait_kept (BjSession *self, guint unused_s);
+
 /** bj_session_get_exec_line: (transfer none): the commands that people run in it */
 BjExecLine *bj_session_get_exec_line (BjSession *self);
 

@@ -103,6 +103,7 @@ bj_work_make_spec (BjWork *work, const char *suffix, guint slot)
       spec->kernel = g_strdup (image->kernel);
       spec->initrd = g_strdup (image->initrd);
       spec->cmdline = g_strdup (image->cmdline);
+      spec->tablet = image->desktop;
     }
   spec->hostname = g_strdup_printf ("belljar-%s", work->plan->id);
   spec->memory_mib = work->memory_mib;
@@ -190,6 +191,8 @@ bj_work_end_machine (BjWork *work)
   /* Nothing it still does may take the time of the machines that check. */
   if (bj_machine_get_state (work->machine) == BJ_MACHINE_STATE_RUNNING && !bj_machine_pause (work->machine, &error))
     g_message ("Session %s: %s", work->plan->id, error->message);
+  if (has_room (work) && bj_work_hold_machine (work))
+    return;
   bj_teardown_add (work->context->teardown, g_steal_pointer (&work->machine));
   /* Tree, commit and report are still to be written: its disk makes room for them. */
   if (!has_room (work))

@@ -4,6 +4,7 @@
 #include "bj-work.h"
 
 #include "bj-error.h"
+#include "bj-json.h"
 #include "bj-project-protect.h"
 #include "bj-record.h"
 #include "bj-untrusted.h"
@@ -77,12 +78,19 @@ read_settings (BjWork *work, GError **error)
 }
 
 static void
+protect_inputs (GStrvBuilder *protect, const char *command)
+{
+  g_auto(GStrv) patterns = bj_project_default_protect (command);
+
+  g_strv_builder_addv (protect, (const char **) patterns);
+}
+
+static void
 settle_check (BjWork *work)
 {
   const char *declared = work->settings.check != NULL ? work->settings.check : "";
   const char *setup = work->settings.setup != NULL ? work->settings.setup : "";
   g_autoptr(GStrvBuilder) protect = g_strv_builder_new ();
-  g_auto(GStrv) defaults = NULL;
 
   if (work->plan->task == NULL)
     return;
@@ -91,8 +99,9 @@ settle_check (BjWork *work)
     return;
   work->check = g_strdup (work->plan->check != NULL ? work->plan->check : declared);
   work->setup = *setup != '\0' ? g_strdup (setup) : NULL;
-  defaults = bj_project_default_protect (work->check);
-  g_strv_builder_addv (protect, (const char **) defaults);
+  protect_inputs (protect, work->check);
+  if (work->setup != NULL) /* it runs as root before the check: what it names decides no less */
+    protect_inputs (protect, work->setup);
   if (work->settings.protect != NULL)
     g_strv_builder_addv (protect, (const char **) work->settings.protect);
   work->protect = g_strv_builder_end (protect);
@@ -141,6 +150,16 @@ restore_protected (BjWork *work)
     bj_session_warn (work->session, "Protected files could not be put back: %s", error->message);
 }
 
+/* The next session takes its check from there, as the project's own. */
+static void
+warn_of_settings (BjWork *work, JsonArray *changed)
+{
+  for (guint i = 0; i < json_array_get_length (changed); i++)
+    if (g_str_equal (bj_json_get_string (bj_json_array_get_object (changed, i), "path", ""), SETTINGS_FILE))
+      bj_session_warn (work->session, "The session changed %s: from the next one on, this is where the project's check comes from",
+                       SETTINGS_FILE);
+}
+
 gboolean
 bj_work_write_tree (BjWork *work, GError **error)
 {
@@ -162,6 +181,7 @@ bj_work_write_tree (BjWork *work, GError **error)
   restore_protected (work);
   bj_session_record (work->session, TRUE, "tree", bj_record_tree (now.tree, work->protected_tree, changed, total, NULL));
   warn_all (work, (const char *const *) now.warnings);
+  warn_of_settings (work, changed);
   return TRUE;
 }
 

@@ -204,12 +204,11 @@ judge (const BjExecResult *result, gboolean setup_failed, const GError *failure)
 
 /* A machine of its own for one run: made, used, destroyed. */
 static BjRun
-run_fresh (BjWork *work, const char *where, const char *tree)
+run_fresh (BjWork *work, const char *where, const char *suffix, const char *tree)
 {
   BjCheckRun run = { .work = work, .where = where, .tree = tree, .cancellable = bj_session_get_hurry (work->session) };
   g_auto(BjExecResult) result = { 0 };
   g_autoptr(GError) failure = NULL;
-  g_autofree char *suffix = g_strdup_printf ("-%c", where[0]);
   g_autofree char *tar = NULL;
   gboolean setup_failed = FALSE;
 
@@ -278,7 +277,7 @@ baseline_thread (gpointer data)
 {
   BjBaselineRun *run = data;
 
-  run_fresh (run->work, "baseline", run->work->baseline_tree);
+  run_fresh (run->work, "baseline", "-b", run->work->baseline_tree);
   return NULL;
 }
 
@@ -294,12 +293,12 @@ bj_work_verify (BjWork *work)
     return;
   if (work->baseline_tree != NULL)
     baseline.thread = g_thread_new ("baseline-check", baseline_thread, &baseline);
-  fresh = run_fresh (work, "fresh", work->tree);
+  fresh = run_fresh (work, "fresh", "-f", work->tree);
   g_clear_pointer (&baseline.thread, g_thread_join);
-  /* Once more: either it is flaky, or it really fails in a fresh machine. */
+  /* Once more: either it is flaky, or it really fails in a fresh machine. The first one's end may still go on, hence the other name. */
   if (fresh != BJ_RUN_PASSED && fresh != BJ_RUN_MACHINE && work->same == BJ_RUN_PASSED)
-    run_fresh (work, "fresh", work->tree);
+    run_fresh (work, "fresh", "-g", work->tree);
   if (fresh == BJ_RUN_PASSED && work->protected_tree != NULL && !g_str_equal (work->protected_tree, work->tree))
-    run_fresh (work, "protected", work->protected_tree);
+    run_fresh (work, "protected", "-p", work->protected_tree);
   bj_session_note_time (work->session, "verify", begun);
 }

@@ -17,6 +17,7 @@ typedef struct
   BjGateway *gateway;        /* (not owned) */
 
   BjMachine *machine; /* (owned) (nullable): the session's own */
+  BjMachine *kept;    /* (owned) (nullable): the same after the work, if it may be wanted */
   BjCable *cable;     /* (owned) (nullable): its network */
   gboolean shared;    /* the project's folder is plugged in */
   gboolean slot_is_leased; /* the plan's slot goes back with the machine, not with the session */
@@ -118,6 +119,13 @@ gboolean bj_work_go_on_waiting (BjWork *work);
 void bj_work_forget_wait (BjWork *work);
 /** bj_work_recall_wait: For a session that waits since an earlier daemon: finds its machine. */
 gboolean bj_work_recall_wait (BjWork *work, GError **error);
+
+/* bj-work-keep.c */
+
+/** bj_work_hold_machine: Instead of ending the session's machine. Returns: whether it is held */
+gboolean bj_work_hold_machine (BjWork *work);
+/** bj_work_keep_failed: After the end: keeps what is held for as long as somebody wants it. Blocks for as long. */
+void bj_work_keep_failed (BjWork *work);
 
 /* bj-work-verify.c */
 

@@ -117,6 +117,8 @@ add_devices (GString *xml, const BjMachineSpec *spec, const BjDomainFiles *files
     add_channel (xml, spec->run_dir, (BjDomainChannel) channel, "    ");
   add (xml, "    <serial type='file'>\n      <source path='%s/console.log'/>\n      <target port='0'/>\n"
             "    </serial>\n", spec->run_dir);
+  if (spec->tablet)
+    add (xml, "    <input type='tablet' bus='virtio'/>\n");
   add (xml, "    <rng model='virtio'>\n      <backend model='random'>/dev/urandom</backend>\n    </rng>\n"
             "    <video>\n      <model type='vga' vram='16384'/>\n    </video>\n"
             "    <graphics type='dbus' p2p='yes'/>\n    <memballoon model='none'/>\n  </devices>\n");

@@ -3,6 +3,8 @@
 
 #include "bj-error.h"
 
+#include <string.h>
+
 #define LANE_WAIT (3 * G_USEC_PER_SEC) /* for a server that was killed, or that starts */
 #define CONTROL_MAX (64u << 10)        /* bytes of a request: more goes with the rest */
 #define LOOK_MS 1000                   /* whether the machine is paused */
@@ -50,15 +52,14 @@ choose_lane (BjGuest *self, gboolean much, GCancellable *cancellable)
 }
 
 gboolean
-bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
-                     GCancellable *cancellable)
+bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes *request, BjLaneCallFlags flags,
+                     guint budget_s, GCancellable *cancellable)
 {
-  gboolean streaming = g_str_equal (mode, "stream");
-  gboolean much = streaming || g_str_equal (mode, "read") || g_bytes_get_size (request) > CONTROL_MAX;
+  gboolean much = flags != BJ_LANE_CALL_PLAIN || g_str_equal (mode, "read") || g_bytes_get_size (request) > CONTROL_MAX;
   BjLane *lane = choose_lane (guest, much, cancellable);
 
   *self = (BjGuestCall) { .deadline = g_get_monotonic_time () + (gint64) budget_s * G_USEC_PER_SEC };
-  self->call = lane != NULL ? bj_lane_begin (lane, mode, request, streaming) : NULL;
+  self->call = lane != NULL ? bj_lane_begin (lane, mode, request, flags) : NULL;
   if (self->call == NULL)
     return FALSE;
   note_lane (guest);
@@ -67,22 +68,24 @@ bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes
 }
 
 gboolean
-bj_guest_call_wait (BjGuestCall *self, struct pollfd fds[2], gboolean *done, GCancellable *cancellable, GError **error)
+bj_guest_call_wait (BjGuestCall *self, struct pollfd fds[BJ_GUEST_CALL_FDS], gboolean *done, GCancellable *cancellable,
+                    GError **error)
 {
   gint64 start = g_get_monotonic_time ();
-  struct pollfd all[4] = { { bj_lane_call_get_event (self->call), POLLIN, 0 }, { -1, POLLIN, 0 }, fds[0], fds[1] };
+  struct pollfd all[2 + BJ_GUEST_CALL_FDS] = { { bj_lane_call_get_event (self->call), POLLIN, 0 }, { -1, POLLIN, 0 } };
   GPollFD cancel = { .fd = -1 };
   const char *reason;
   int status;
   int n;
 
+  memcpy (all + 2, fds, BJ_GUEST_CALL_FDS * sizeof *fds);
   if (g_cancellable_make_pollfd (cancellable, &cancel))
     all[1].fd = cancel.fd;
   n = poll (all, G_N_ELEMENTS (all), (int) CLAMP ((self->deadline - start) / 1000 + 1, 0, LOOK_MS));
   if (cancel.fd >= 0)
     g_cancellable_release_fd (cancellable);
-  fds[0].revents = n > 0 ? all[2].revents : 0;
-  fds[1].revents = n > 0 ? all[3].revents : 0;
+  for (int i = 0; i < BJ_GUEST_CALL_FDS; i++)
+    fds[i].revents = n > 0 ? all[2 + i].revents : 0;
   if (g_cancellable_is_cancelled (cancellable))
     return bj_error_set (error, BJ_ERROR_CANCELLED, "The command was cancelled");
   if (n == 0 && bj_guest_is_paused (self->guest))
@@ -132,14 +135,14 @@ bj_guest_ask (BjGuest *self, const char *mode, BjGuestRequest *request, GBytes *
 {
   g_autoptr(GBytes) bytes = bj_guest_request_finish (request, input);
   g_auto(BjGuestCall) call = { 0 };
-  struct pollfd none[2] = { { -1, 0, 0 }, { -1, 0, 0 } };
+  struct pollfd none[BJ_GUEST_CALL_FDS] = { { -1, 0, 0 }, { -1, 0, 0 }, { -1, 0, 0 } };
   gboolean done = FALSE;
 
   if (g_cancellable_is_cancelled (cancellable))
     return bj_error_set (error, BJ_ERROR_CANCELLED, "The command was cancelled");
   if (!bj_guest_check_running (self, error))
     return FALSE;
-  if (!bj_guest_call_begin (&call, self, mode, bytes, budget_s, cancellable))
+  if (!bj_guest_call_begin (&call, self, mode, bytes, BJ_LANE_CALL_PLAIN, budget_s, cancellable))
     return bj_guest_ask_agent (self, mode, request, bytes, budget_s, answer, output, cancellable, error);
   bj_guest_request_set_sent (request);
   while (!done)

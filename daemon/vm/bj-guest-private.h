@@ -79,6 +79,8 @@ gboolean bj_guest_revive (BjGuest *self);
 /** bj_guest_revive_lanes: Likewise the lanes' channels, and through the agent the servers in the guest. */
 gboolean bj_guest_revive_lanes (BjGuest *self);
 
+#define BJ_GUEST_CALL_FDS 3 /* out, err, in */
+
 /* One call over a lane (bj-guest-lane.c). */
 typedef struct
 {
@@ -90,20 +92,21 @@ typedef struct
 /**
  * bj_guest_call_begin:
  * @request: as bj_guest_request_finish() made it, any size
+ * @flags: what flows while it runs
  * @budget_s: how long it may take altogether
  *
  * Waits a moment for a lane that ought to be there. Returns: %FALSE, and nothing was sent: ask the agent
  */
-gboolean bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes *request, guint budget_s,
-                              GCancellable *cancellable);
+gboolean bj_guest_call_begin (BjGuestCall *self, BjGuest *guest, const char *mode, GBytes *request, BjLaneCallFlags flags,
+                              guint budget_s, GCancellable *cancellable);
 /**
  * bj_guest_call_wait:
- * @fds: (array length=2): what else to wait for; fd -1: nothing
+ * @fds: what else to wait for; fd -1: nothing
  *
  * Waits until something happened. Fails when cancelled, lost, or over the deadline.
  */
-gboolean bj_guest_call_wait (BjGuestCall *self, struct pollfd fds[2], gboolean *done, GCancellable *cancellable,
-                             GError **error);
+gboolean bj_guest_call_wait (BjGuestCall *self, struct pollfd fds[BJ_GUEST_CALL_FDS], gboolean *done,
+                             GCancellable *cancellable, GError **error);
 /** bj_guest_call_finish: Once done. @answer: (out): points into @output, which is (transfer full) */
 gboolean bj_guest_call_finish (BjGuestCall *self, BjGuestAnswer *answer, GBytes **output, GError **error);
 /** bj_guest_call_clear: Ends the command in the guest if it still runs. Does not wait. */

@@ -119,17 +119,40 @@ deliver (BjFlow flows[2], gint64 deadline, GCancellable *cancellable, GError **e
   return TRUE;
 }
 
+/* What the caller gives, as the guest takes it. @in: the fd, -1 once it has ended */
 static gboolean
-follow (BjGuestCall *call, BjFlow flows[2], GCancellable *cancellable, GError **error)
+hand_in (int *in, BjLaneCall *call, short revents, GError **error)
+{
+  guint8 buffer[65536];
+  gsize room = revents != 0 ? bj_lane_call_get_room (call) : 0;
+  gssize n = room > 0 ? read (*in, buffer, MIN (room, sizeof buffer)) : -1;
+
+  if (room == 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+    return TRUE;
+  if (n < 0)
+    return bj_fd_set_io_error (error, errno, "Reading standard input");
+  if (n > 0)
+    {
+      bj_lane_call_put (call, buffer, (gsize) n);
+      return TRUE;
+    }
+  bj_lane_call_end_input (call);
+  *in = -1;
+  return TRUE;
+}
+
+static gboolean
+follow (BjGuestCall *call, int in, BjFlow flows[2], GCancellable *cancellable, GError **error)
 {
   gboolean done = FALSE;
   gboolean any;
 
   while (!done)
     {
-      struct pollfd fds[2] = { get_poll (&flows[0]), get_poll (&flows[1]) };
+      int input = in >= 0 && bj_lane_call_get_room (call->call) > 0 ? in : -1;
+      struct pollfd fds[BJ_GUEST_CALL_FDS] = { get_poll (&flows[0]), get_poll (&flows[1]), { input, POLLIN, 0 } };
 
-      if (!bj_guest_call_wait (call, fds, &done, cancellable, error))
+      if (!bj_guest_call_wait (call, fds, &done, cancellable, error) || !hand_in (&in, call->call, fds[2].revents, error))
         return FALSE;
       for (int i = 0; i < 2; i++)
         {
@@ -150,12 +173,12 @@ follow (BjGuestCall *call, BjFlow flows[2], GCancellable *cancellable, GError **
 }
 
 static gboolean
-run_streaming (BjGuestCall *call, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable, GError **error)
+run_streaming (BjGuestCall *call, int in, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable, GError **error)
 {
   g_autoptr(GBytes) output = NULL;
   BjGuestAnswer answer;
 
-  if (!follow (call, flows, cancellable, error) || !bj_guest_call_finish (call, &answer, &output, error))
+  if (!follow (call, in, flows, cancellable, error) || !bj_guest_call_finish (call, &answer, &output, error))
     return FALSE;
   if ((!flows[0].closed && flows[0].got != answer.out_total) || (!flows[1].closed && flows[1].got != answer.err_total))
     return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE, "Output was lost on its way out of the guest");
@@ -163,43 +186,10 @@ run_streaming (BjGuestCall *call, BjFlow flows[2], BjExecResult *result, GCancel
   return TRUE;
 }
 
-/* Through the agent there is no stream: what fits into an answer comes at the end. */
-static gboolean
-run_at_once (BjGuest *self, const BjExec *exec, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable,
-             GError **error)
+static guint
+get_timeout (const BjExec *exec)
 {
-  BjExec capped = *exec;
-
-  capped.cap = BJ_RUN_KEEP_MAX;
-  if (!bj_guest_exec (self, &capped, result, cancellable, error))
-    return FALSE;
-  if (result->truncated)
-    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
-                         "The guest's channel for streams does not answer, and the output is longer than %u bytes: put it "
-                         "into a file", BJ_RUN_KEEP_MAX);
-  g_byte_array_append (flows[0].data, g_bytes_get_data (result->out, NULL), (guint) g_bytes_get_size (result->out));
-  g_byte_array_append (flows[1].data, g_bytes_get_data (result->err, NULL), (guint) g_bytes_get_size (result->err));
-  for (int i = 0; i < 2; i++)
-    if (flows[i].fd < 0)
-      flows[i].done = flows[i].data->len;
-  return deliver (flows, g_get_monotonic_time () + DELIVER_S * G_USEC_PER_SEC, cancellable, error);
-}
-
-static gboolean
-run (BjGuest *self, const BjExec *exec, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable, GError **error)
-{
-  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
-  g_autoptr(GBytes) bytes = NULL;
-  g_auto(BjGuestCall) call = { 0 };
-  guint timeout_s = exec->timeout_s ? MIN (exec->timeout_s, BJ_RUN_DAY) : BJ_RUN_DAY;
-
-  if (!bj_guest_request_add_exec (request, exec, error) || !bj_guest_check_running (self, error))
-    return FALSE;
-  bytes = bj_guest_request_finish (request, exec->input);
-  if (!bj_guest_call_begin (&call, self, "stream", bytes, timeout_s + OVERHEAD_S, cancellable))
-    return run_at_once (self, exec, flows, result, cancellable, error);
-  result->sent = TRUE;
-  return run_streaming (&call, flows, result, cancellable, error);
+  return exec->timeout_s ? MIN (exec->timeout_s, BJ_RUN_DAY) : BJ_RUN_DAY;
 }
 
 /* To its end, but a caller who never closes it does not hold us for ever. */
@@ -237,24 +227,65 @@ read_input (int fd, gint64 deadline, GCancellable *cancellable, GError **error)
     }
 }
 
+/* Through the agent there are no streams: all input goes first, and what fits into an answer comes at the end. */
+static gboolean
+run_at_once (BjGuest *self, const BjExec *exec, int in, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable,
+             GError **error)
+{
+  gint64 input_deadline = g_get_monotonic_time () + (gint64) get_timeout (exec) * G_USEC_PER_SEC;
+  g_autoptr(GBytes) input = in >= 0 ? read_input (in, input_deadline, cancellable, error) : NULL;
+  BjExec capped = *exec;
+
+  if (in >= 0 && input == NULL)
+    return FALSE;
+  capped.cap = BJ_RUN_KEEP_MAX;
+  capped.input = input;
+  if (!bj_guest_exec (self, &capped, result, cancellable, error))
+    return FALSE;
+  if (result->truncated)
+    return bj_error_set (error, BJ_ERROR_GUEST_UNREACHABLE,
+                         "The guest's channel for streams does not answer, and the output is longer than %u bytes: put it "
+                         "into a file", BJ_RUN_KEEP_MAX);
+  g_byte_array_append (flows[0].data, g_bytes_get_data (result->out, NULL), (guint) g_bytes_get_size (result->out));
+  g_byte_array_append (flows[1].data, g_bytes_get_data (result->err, NULL), (guint) g_bytes_get_size (result->err));
+  for (int i = 0; i < 2; i++)
+    if (flows[i].fd < 0)
+      flows[i].done = flows[i].data->len;
+  return deliver (flows, g_get_monotonic_time () + DELIVER_S * G_USEC_PER_SEC, cancellable, error);
+}
+
+static gboolean
+run (BjGuest *self, const BjExec *exec, int in, BjFlow flows[2], BjExecResult *result, GCancellable *cancellable,
+     GError **error)
+{
+  BjLaneCallFlags flags = BJ_LANE_CALL_OUTPUT | (in >= 0 ? BJ_LANE_CALL_INPUT : 0);
+  g_autoptr(BjGuestRequest) request = bj_guest_request_new ();
+  g_autoptr(GBytes) bytes = NULL;
+  g_auto(BjGuestCall) call = { 0 };
+
+  if (!bj_guest_request_add_exec (request, exec, error) || !bj_guest_check_running (self, error))
+    return FALSE;
+  bytes = bj_guest_request_finish (request, exec->input);
+  if (!bj_guest_call_begin (&call, self, "stream", bytes, flags, get_timeout (exec) + OVERHEAD_S, cancellable))
+    return run_at_once (self, exec, in, flows, result, cancellable, error);
+  result->sent = TRUE;
+  return run_streaming (&call, in, flows, result, cancellable, error);
+}
+
 gboolean
 bj_guest_exec_stream (BjGuest *self, const BjExec *exec, int in, int out, int err, BjExecResult *result,
                       GCancellable *cancellable, GError **error)
 {
-  guint timeout_s = exec->timeout_s ? MIN (exec->timeout_s, BJ_RUN_DAY) : BJ_RUN_DAY;
-  gint64 input_deadline = g_get_monotonic_time () + (gint64) timeout_s * G_USEC_PER_SEC;
-  g_autoptr(GBytes) input = in >= 0 ? read_input (in, input_deadline, cancellable, error) : NULL;
+  g_autoptr(GBytes) follows = in >= 0 ? g_bytes_new (NULL, 0) : NULL;
   BjExec with_input = *exec;
   BjFlow flows[2];
   gboolean ok;
 
-  if (in >= 0 && input == NULL)
-    return FALSE;
-  if (input != NULL)
-    with_input.input = input;
+  if (follows != NULL)
+    with_input.input = follows; /* it has some */
   init_flow (&flows[0], BJ_LANE_OUT, out);
   init_flow (&flows[1], BJ_LANE_ERR, err);
-  ok = run (self, &with_input, flows, result, cancellable, error);
+  ok = run (self, &with_input, in, flows, result, cancellable, error);
   clear_flow (&flows[0]);
   clear_flow (&flows[1]);
   if (!ok)

@@ -58,7 +58,8 @@ gboolean bj_guest_exec (BjGuest *self, const BjExec *exec, BjExecResult *result,
 
 /**
  * bj_guest_exec_stream:
- * @in: fd of standard input or -1; read to its end before the command starts is allowed up to 64 MiB
+ * @in: fd of standard input or -1; goes in as the command reads it, any size, flat memory. Where there are only the agent's
+ *   ways: at most 64 MiB, read to its end first
  * @out: fd that gets standard output as it comes, any size, flat memory on both sides; -1 discards
  * @err: likewise
  * @result: (out): counts and digest; its out and err are empty

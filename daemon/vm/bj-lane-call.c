@@ -18,7 +18,7 @@ struct _BjLaneCall
   BjLane *lane;
   guint32 id;
   int event;
-  gboolean streaming;
+  BjLaneCallFlags flags;
   gboolean abandoned; /* its caller has gone: the table owns it */
   BjLaneCallState state;
   int status;
@@ -26,6 +26,7 @@ struct _BjLaneCall
   GBytes *request; /* (owned) */
   gsize sent;      /* of it */
   guint32 credit;  /* for more of it */
+  gboolean open;   /* more input may follow the request */
   gboolean ended;
   GByteArray *result; /* (owned) */
   BjLaneStream streams[2];
@@ -65,22 +66,31 @@ send_credit (BjLaneCall *self, BjLaneType type, BjLaneType stream, gsize bytes)
   bj_lane_frame_append (self->lane->out, type, self->id, &credit, sizeof credit);
 }
 
-/* As much of the request as there is credit for. */
+/* As much as there is credit for. Returns: bytes */
+static gsize
+send_data (BjLaneCall *self, const guint8 *data, gsize length)
+{
+  gsize sent = 0;
+
+  while (sent < length && self->credit > 0)
+    {
+      gsize n = MIN (MIN (length - sent, self->credit), BJ_LANE_PAYLOAD_MAX);
+
+      bj_lane_frame_append (self->lane->out, BJ_LANE_DATA, self->id, data + sent, n);
+      sent += n;
+      self->credit -= (guint32) n;
+    }
+  return sent;
+}
+
 static void
 feed (BjLaneCall *self)
 {
   gsize size;
   const guint8 *data = g_bytes_get_data (self->request, &size);
 
-  while (self->sent < size && self->credit > 0)
-    {
-      gsize n = MIN (MIN (size - self->sent, self->credit), BJ_LANE_PAYLOAD_MAX);
-
-      bj_lane_frame_append (self->lane->out, BJ_LANE_DATA, self->id, data + self->sent, n);
-      self->sent += n;
-      self->credit -= (guint32) n;
-    }
-  if (self->sent == size && !self->ended)
+  self->sent += send_data (self, data + self->sent, size - self->sent);
+  if (self->sent == size && !self->open && !self->ended)
     {
       bj_lane_frame_append (self->lane->out, BJ_LANE_END, self->id, NULL, 0);
       self->ended = TRUE;
@@ -104,7 +114,7 @@ send_first (BjLaneCall *self, const char *mode)
 }
 
 BjLaneCall *
-bj_lane_begin (BjLane *self, const char *mode, GBytes *request, gboolean streaming)
+bj_lane_begin (BjLane *self, const char *mode, GBytes *request, BjLaneCallFlags flags)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
   BjLaneCall *call;
@@ -117,7 +127,8 @@ bj_lane_begin (BjLane *self, const char *mode, GBytes *request, gboolean streami
   call = g_new0 (BjLaneCall, 1);
   call->lane = self;
   call->event = event;
-  call->streaming = streaming;
+  call->flags = flags;
+  call->open = (flags & BJ_LANE_CALL_INPUT) != 0;
   call->request = g_bytes_ref (request);
   call->credit = BJ_LANE_WINDOW;
   call->result = g_byte_array_new ();
@@ -146,7 +157,7 @@ bj_lane_call_free (BjLaneCall *self)
     }
   self->abandoned = TRUE;
   bj_lane_frame_append (self->lane->out, BJ_LANE_STOP, self->id, NULL, 0);
-  for (int i = 0; self->streaming && i < 2; i++)
+  for (int i = 0; (self->flags & BJ_LANE_CALL_OUTPUT) != 0 && i < 2; i++)
     if (!self->streams[i].closed)
       send_credit (self, BJ_LANE_CLOSE, i == 0 ? BJ_LANE_OUT : BJ_LANE_ERR, 0);
   bj_lane_wake (self->lane->wake);
@@ -215,6 +226,40 @@ bj_lane_call_close (BjLaneCall *self, BjLaneType stream)
   bj_lane_wake (self->lane->wake);
 }
 
+gsize
+bj_lane_call_get_room (BjLaneCall *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lane->lock);
+
+  if (self->state != BJ_LANE_CALL_RUNNING || !self->open || self->sent < g_bytes_get_size (self->request))
+    return 0;
+  return self->credit;
+}
+
+void
+bj_lane_call_put (BjLaneCall *self, gconstpointer data, gsize length)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lane->lock);
+
+  if (self->state != BJ_LANE_CALL_RUNNING || !self->open)
+    return; /* it has ended meanwhile */
+  if (send_data (self, data, length) < length)
+    g_critical ("More input for a call than there was room for");
+  bj_lane_wake (self->lane->wake);
+}
+
+void
+bj_lane_call_end_input (BjLaneCall *self)
+{
+  g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lane->lock);
+
+  self->open = FALSE;
+  if (self->state != BJ_LANE_CALL_RUNNING)
+    return;
+  feed (self);
+  bj_lane_wake (self->lane->wake);
+}
+
 /* Takes it out of the table, whoever still holds it. */
 static void
 finish (BjLaneCall *self, BjLaneCallState state)
@@ -248,7 +293,7 @@ take_output (BjLaneCall *self, const BjLaneFrame *frame)
 {
   BjLaneStream *stream = get_stream (self, frame->type);
 
-  if (!self->streaming || frame->length > stream->window)
+  if ((self->flags & BJ_LANE_CALL_OUTPUT) == 0 || frame->length > stream->window)
     return FALSE;
   stream->window -= (guint32) frame->length;
   /* It was on its way when we said that nobody reads it. */
@@ -282,6 +327,8 @@ bj_lane_calls_take (BjLane *self, const BjLaneFrame *frame)
         return FALSE;
       call->credit += (guint32) frame->number;
       feed (call);
+      if (call->open && !call->abandoned)
+        bj_lane_wake (call->event);
       return TRUE;
     case BJ_LANE_DONE:
       call->status = frame->number;

@@ -39,15 +39,22 @@ typedef enum
   BJ_LANE_CALL_LOST,
 } BjLaneCallState;
 
+/* What flows while a call runs. */
+typedef enum
+{
+  BJ_LANE_CALL_PLAIN = 0,
+  BJ_LANE_CALL_OUTPUT = 1 << 0,
+  BJ_LANE_CALL_INPUT = 1 << 1, /* more than the request: bj_lane_call_put(), then bj_lane_call_end_input() */
+} BjLaneCallFlags;
+
 /**
  * bj_lane_begin:
  * @mode: one of the program's
  * @request: any size
- * @streaming: whether it will send output while it runs
  *
  * Returns: (transfer full) (nullable): %NULL, and nothing was sent, if the lane is not open or has no room for a call
  */
-BjLaneCall *bj_lane_begin (BjLane *self, const char *mode, GBytes *request, gboolean streaming);
+BjLaneCall *bj_lane_begin (BjLane *self, const char *mode, GBytes *request, BjLaneCallFlags flags);
 /** bj_lane_call_free: A call that still runs is stopped. */
 void bj_lane_call_free (BjLaneCall *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjLaneCall, bj_lane_call_free)
@@ -73,5 +80,15 @@ void bj_lane_call_take (BjLaneCall *self, BjLaneType stream, GByteArray *into);
 void bj_lane_call_give (BjLaneCall *self, BjLaneType stream, gsize bytes);
 /** bj_lane_call_close: Nobody wants this stream any more; the command gets SIGPIPE. */
 void bj_lane_call_close (BjLaneCall *self, BjLaneType stream);
+
+/**
+ * bj_lane_call_get_room: How many bytes of input the guest takes now; 0 also when the call does not run. The event says when it
+ * has become more.
+ */
+gsize bj_lane_call_get_room (BjLaneCall *self);
+/** bj_lane_call_put: @length: not more than there is room for */
+void bj_lane_call_put (BjLaneCall *self, gconstpointer data, gsize length);
+/** bj_lane_call_end_input: That was all of it. */
+void bj_lane_call_end_input (BjLaneCall *self);
 
 G_END_DECLS

@@ -26,6 +26,7 @@ typedef struct
   char *hostname; /* set in the guest */
   guint memory_mib;
   guint cpus;
+  gboolean tablet;  /* a pointer with absolute places, for a desktop */
   gboolean network; /* FALSE: no NIC at all */
   GStrv resolvers;  /* (nullable): addresses for the guest's resolv.conf */
   char *data_disk;  /* (nullable): raw file attached read-only as /dev/vdb (a tree's tar) */

@@ -37,6 +37,7 @@ make_spec (const BjMachineSpec *like, guint slot, const char *dir, BjRam *ram)
   spec->hostname = g_strdup ("template");
   spec->memory_mib = like->memory_mib;
   spec->cpus = like->cpus;
+  spec->tablet = like->tablet;
   spec->ram = bj_ram_ref (ram);
   return spec;
 }

@@ -47,7 +47,7 @@ static char *
 describe_machine (BjEngine *engine, const BjMachineSpec *spec)
 {
   BjMachineSpec plain = { .id = (char *) "template", .run_dir = (char *) "/", .cmdline = spec->cmdline,
-                          .memory_mib = spec->memory_mib, .cpus = spec->cpus };
+                          .memory_mib = spec->memory_mib, .cpus = spec->cpus, .tablet = spec->tablet };
   const BjDomainFiles files = { .disk = "/", .ram = "/" };
 
   return bj_domain_xml_build (&plain, &files, bj_engine_get_accelerator (engine));

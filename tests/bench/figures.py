@@ -12,6 +12,7 @@ from gi.repository import Gio, GLib
 import belljar_test as bt
 import peers
 from basis import CALL_MS, measure, read_rss_mib
+from figures_copy import CopyFigures
 from figures_flow import FlowFigures
 from figures_start import StartFigures
 from sessions import PROJECTS
@@ -24,13 +25,13 @@ MIB = 1 << 20
 REBUILT = 'bj-session-run.c.o'  # in the middle of the daemon: its programs and tests are linked again
 
 
-class Bench(StartFigures, FlowFigures):
+class Bench(StartFigures, FlowFigures, CopyFigures):
     """All of them."""
 
     def names(self):
         """In the order they run: the first ones want a host without machines."""
-        return ['build', 'idle', 'dbus-idle', 'overlay', 'start', 'four', 'memory', 'ready', 'exec', 'output', 'stream', 'dbus-busy',
-                'share', 'import', 'tree', 'commit', 'task']
+        return ['build', 'idle', 'dbus-idle', 'overlay', 'start', 'four', 'memory', 'ready', 'exec', 'output', 'stream', 'copy',
+                'dbus-busy', 'share', 'import', 'tree', 'commit', 'task']
 
     def run(self, name):
         try:
@@ -106,7 +107,7 @@ class Bench(StartFigures, FlowFigures):
         ours, peer = [], []
         base = os.path.realpath(os.path.join(self.daemon.state_dir, 'images', 'debian', '1', 'disk.qcow2'))
         with tempfile.TemporaryDirectory(prefix='bj-overlay-', dir=bt.places()[0]) as folder:
-            for i in range(self.choose(8, 2)):
+            for i in range(self.choose(8, 1)):
                 ours.append(self.time_phase('overlay'))
                 peer.append(peers.make_overlay(base, os.path.join(folder, f'{i}.qcow2')))
         return [Row('overlay', 'ms', ours, peer, 'qemu-img create -b', at_most=0.05)]
@@ -132,7 +133,7 @@ class Bench(StartFigures, FlowFigures):
     def figure_exec(self):
         self.settle()
         triples = []
-        for _ in range(self.choose(33, 8)):
+        for _ in range(self.choose(33, 3)):
             triples.append((measure(self.execute, self.daemon.connection, '/bin/true'),
                             measure(self.plain.agent.execute, '/bin/true'),
                             measure(self.plain.lane('control').execute, '/bin/true')))
@@ -163,7 +164,7 @@ class Bench(StartFigures, FlowFigures):
             count.append((first_s, time.monotonic() - begun))
         _ = self.session, self.plain
         firsts, whole = [], []
-        for _ in range(self.choose(9, 2)):
+        for _ in range(self.choose(9, 1)):
             stream(1, firsts)
         rows = [Row(f'output: {capped} MiB capped, growth', 'MiB', [self.grow(print_much)], at_most=10),
                 Row(f'output: {streamed} MiB streamed, growth', 'MiB', [self.grow(stream, streamed * MIB, whole)], at_most=5)]
@@ -174,7 +175,7 @@ class Bench(StartFigures, FlowFigures):
 
     def figure_import(self):
         self.release()
-        ours, peer, number = [], [], self.choose(10000, 500)
+        ours, peer, number = [], [], self.choose(10000, 200)
         with contextlib.ExitStack() as stack:
             folder = self.make_folder(stack, number)
             _ = self.person
@@ -186,7 +187,7 @@ class Bench(StartFigures, FlowFigures):
     def figure_tree(self):
         """What a session of a fresh project does before its machine starts: ownership, tree, commit."""
         self.release()
-        ours, peer, number = [], [], self.choose(10000, 500)
+        ours, peer, number = [], [], self.choose(10000, 200)
         with contextlib.ExitStack() as stack:
             folder = self.make_folder(stack, number)
             for i in range(self.choose(3, 1)):

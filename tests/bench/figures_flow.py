@@ -85,7 +85,7 @@ class FlowFigures(Basis):
             first, whole = self.stream(size)
             firsts.append(first)
             ours.append(size / MB / whole)
-        for _ in range(self.choose(8, 2)):
+        for _ in range(self.choose(8, 1)):
             growth.append(self.grow(stream))
             took = measure(lambda: self.plain.lane('bulk').execute('/usr/bin/head', '-c', str(size), '/dev/zero', mode='stream'))
             raw.append(size / MB / took)
@@ -101,7 +101,7 @@ class FlowFigures(Basis):
         found = {f'/work/{project}/bench-files': [], '/var/tmp/bench-files': []}
         session = self.person.open_session(network='none', project=project)
         try:
-            for _ in range(self.choose(8, 2)):
+            for _ in range(self.choose(8, 1)):
                 for top, times in found.items():
                     answer = execute_in(self.daemon.connection, session, '/usr/bin/python3', '-c', TOUCH_FILES, top, str(number))
                     if answer[0] != 0:

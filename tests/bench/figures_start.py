@@ -136,7 +136,7 @@ class StartFigures(Basis):
             saved = stack.enter_context(contextlib.closing(peers.SavedMachine(kvm)))
             for way in self.choose(ways, []):
                 way.time_start()  # the first session of a daemon waits for libvirt to look at QEMU, and loads the template
-            for _ in range(self.choose(8, 2)):
+            for _ in range(self.choose(8, 1)):
                 for way in ways:
                     took[way.name].append(way.time_start())
                 took['boot'].append(peers.time_first_command(kvm))

@@ -344,6 +344,32 @@ class Daemon:
     def verb_Screenshot(self):
         return GLib.Variant("(ay)", (PNG,))
 
+    def verb_TypeText(self, _text):
+        return None
+
+    verb_PressKeys = verb_TypeText
+
+    def verb_MouseMove(self, *_where):
+        raise VerbError("Invalid", "This image has no desktop")
+
+    verb_MouseClick = verb_MouseDrag = verb_Scroll = verb_MouseMove
+
+    def verb_Wait(self, seconds):
+        time.sleep(seconds)
+
+    def verb_GitStatus(self):
+        return GLib.Variant("(aa{sv}tas)", (
+            [{"path": GLib.Variant("s", "a"), "encoded": GLib.Variant("b", False), "status": GLib.Variant("s", "modified"),
+              "added": GLib.Variant("i", 2), "removed": GLib.Variant("i", -1)}], 7, ["\"pipe\" was left out"]))
+
+    def verb_GitDiff(self, path):
+        return GLib.Variant("(ayb)", (b"+\xff " + as_bytes(path), True))
+
+    def verb_GitLog(self, count):
+        commit = {"commit": GLib.Variant("s", "ab"), "time": GLib.Variant("t", 0), "subject": GLib.Variant("s", "first"),
+                  "verdict": GLib.Variant("s", ""), "session": GLib.Variant("s", "")}
+        return GLib.Variant("(aa{sv})", ([commit] * count,))
+
     def verb_PlanAdd(self, text):
         self.plan.append([text, "todo"])
         return GLib.Variant("(u)", (len(self.plan),))

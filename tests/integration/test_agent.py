@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """belljar-agent: the real agent and gateway with the scripted model; this test is the daemon and the machine."""
 
+import hashlib
+import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
+import threading
 import unittest
+import unittest.mock
 
 from agent_parts import BUILD, ROOT, Daemon, Gateway, Replay, VerbError, Work, is_sanitized, rss_kib, wait_until
 
@@ -25,6 +30,44 @@ def turn(*calls, **more):
 
 
 FINISH = turn(call("finish", summary="all done"))
+
+
+class Web:
+    """An HTTP server for one file; /cut always breaks off in the middle."""
+
+    def __init__(self, content, ranges=True):
+        self.answers = answers = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # pylint: disable=invalid-name
+                begin = 0
+                if ranges and self.headers.get("Range"):
+                    begin = int(re.fullmatch(r"bytes=(\d+)-", self.headers["Range"]).group(1))
+                status = 404 if self.path == "/none" else 206 if begin else 200
+                body = b"" if status == 404 else content[begin:]
+                answers.append((self.path, status, len(body)))
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                if begin:
+                    self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+                self.end_headers()
+                self.wfile.write(body[:1000] if self.path == "/cut" else body)
+
+            def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_rest):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 class AgentCase(unittest.TestCase):
@@ -130,6 +173,73 @@ class WorkTest(AgentCase):
                 self.assertEqual(result["exit"], 0, (name, result))
         self.assertEqual((daemon.notes, daemon.check, daemon.finished), (["noted"], ("true", ""), "all done"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["a"])
+
+    def test_hands_and_history(self):
+        calls = [call("mouse_move", x=1, y=2), call("mouse_click", x=1, y=2, double=True), call("mouse_drag", x1=1, y1=2, x2=3, y2=4,
+                                                                                                button="right"),
+                 call("scroll", x=1, y=2, amount=-3), call("type_text", text="hi\n"), call("press_keys", keys="ctrl+c"),
+                 call("wait", seconds=1), call("git_status"), call("git_diff"), call("git_diff", path="a/../b"),
+                 call("git_diff", path="../other"), call("git_log", count=2)]
+        daemon = self.run_to_end([turn(*calls), FINISH])
+        got = self.results()
+        self.assertEqual([arguments for method, arguments in daemon.calls if method.startswith("Mouse") or method == "Scroll"],
+                         [(1, 2), (1, 2, "left", True), (1, 2, 3, 4, "right"), (1, 2, -3)])
+        self.assertTrue(all("no desktop" in result["error"] for result in got[:4]))
+        self.assertEqual(got[4:7], [{"ok": True}] * 3)
+        self.assertIn(("TypeText", ("hi\n",)), daemon.calls)
+        self.assertEqual(got[7], {"changes": [{"path": "a", "status": "modified", "added": 2}], "total": 7,
+                                  "warnings": ["\"pipe\" was left out"]})
+        self.assertEqual([(result["diff"], result["truncated"]) for result in got[8:10]], [("+\ufffd ", True), ("+\ufffd b", True)])
+        self.assertIn("outside", got[10]["error"])
+        self.assertEqual(got[11], {"commits": [{"commit": "ab", "subject": "first", "time": "1970-01-01T00:00:00Z"}] * 2})
+
+    def test_system_tools_check_what_they_are_given(self):
+        """What is refused never becomes a command."""
+        bad = [call("install_packages", names=[name]) for name in
+               ("", "x", "-y", "Gcc", "gcc-", "gcc;id", "gcc make", "gcc/sid", "gcc:", "gcc=", "a" * 201, "python3.*", "../x.deb")]
+        bad += [call("install_packages", names=[]), call("install_packages", names=["gcc"] * 101)]
+        bad += [call("service", name=name, action="status") for name in ("", "--all", "a b", "ssh*", "a;b", "x" * 256)]
+        bad += [call("service", name="ssh", action="daemon-reexec"), call("read_log", unit="-b"), call("read_log", lines=0)]
+        bad += [call("download", url=url, path="f")
+                for url in ("file:///etc/passwd", "-o/x", "http://a b", "http://ü", "http://" + "a" * 9000)]
+        daemon = self.run_to_end([turn(*bad[:30]), turn(*bad[30:]), FINISH])
+        results = self.results()
+        self.assertEqual(len(results), len(bad))
+        for wanted, result in zip(bad, results):
+            self.assertIn("error", result, wanted)
+        self.assertNotIn("Exec", [method for method, _arguments in daemon.calls])
+
+    def test_downloads(self):
+        """A part that is there is gone on with; a server that cannot do that gives the whole; nothing half stands at the end."""
+        content = os.urandom(300000)
+        with Web(content) as web, Web(content, ranges=False) as plain:
+            def part_of(url):
+                ran = subprocess.run(["cksum"], input=url, capture_output=True, text=True, check=True)
+                return ran.stdout.strip().replace(" ", "-")
+            parts = os.path.join(self.work.path, "belljar-download")
+            os.mkdir(parts, 0o700)
+            for url in (web.url + "/a", plain.url + "/a"):
+                with open(os.path.join(parts, part_of(url)), "wb") as file:
+                    file.write(content[:100000])
+            calls = [call("download", url=web.url + "/a", path="sub/went on"), call("download", url=web.url + "/a", path="new"),
+                     call("download", url=plain.url + "/a", path="again"), call("download", url=web.url + "/none", path="none"),
+                     call("download", url=web.url + "/cut", path="cut")]
+            with unittest.mock.patch.dict(os.environ, TMPDIR=self.work.path):
+                self.run_to_end([turn(*calls), FINISH])
+        went_on, new, again, none, cut = self.results()
+        for result, name in ((new, "new"), (went_on, "sub/went on"), (again, "again")):
+            self.assertEqual(result.get("exit"), 0, result)
+            self.assertIn(hashlib.sha256(content).hexdigest(), result["stdout"])
+            with open(os.path.join(self.folder, name), "rb") as file:
+                self.assertEqual(file.read(), content)
+        self.assertIn("at byte 100000", went_on["stdout"])
+        self.assertNotIn("at byte", again["stdout"])
+        self.assertEqual([answer for answer in web.answers if answer[0] == "/a"], [("/a", 206, 200000), ("/a", 200, 300000)])
+        self.assertIn("network none", none["error"])
+        self.assertIn("404", none["error"])
+        self.assertIn("error", cut)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["again", "new", "sub"])
+        self.assertEqual(os.listdir(parts), [part_of(web.url + "/cut")])
 
     def test_files_that_are_no_text(self):
         with open(os.path.join(self.folder, "bin"), "wb") as file:

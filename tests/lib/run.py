@@ -3,13 +3,18 @@
 
 Usage: tests/run [--list] [NAME…]
 
-NAME is a part (source, unit, fuzz, lint, vm, bench, asan), a test of meson, or an integration module (cli or test_cli); without a name
-everything runs. As root, packages that are missing are installed; else they are named.
+NAME is a part (source, unit, fuzz, lint, evidence, vm, bench, asan, desktop, fuzzer), a test of meson, or an integration module (cli or
+test_cli); without a name everything runs but desktop, which builds an image of its own, and fuzzer. As root, packages that are missing are
+installed; else they are named.
+
+BELLJAR_FUZZ_SECONDS says for how long each fuzz target tries changed copies of its corpus with sanitizers, in part asan (4 when it is not
+set). The part fuzzer does that with libFuzzer for as long; it needs clang.
 """
 import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +26,14 @@ import packages
 import reaper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD, BUILD_ASAN = os.path.join(ROOT, 'build'), os.path.join(ROOT, 'build-asan')
+BUILD, BUILD_ASAN, BUILD_FUZZ = (os.path.join(ROOT, name) for name in ('build', 'build-asan', 'build-fuzz'))
+FUZZ = os.path.join(ROOT, 'tests', 'fuzz')
 INTEGRATION = os.path.join(ROOT, 'tests', 'integration')
 PYTHON = '/usr/bin/python3'  # the one that has gi
 MESON_SUITES = ('unit', 'fuzz', 'lint')
 WITHOUT_MACHINES = ('test_cli', 'test_gateway', 'test_agent')  # these also run with sanitizers
+FORGERIES_WITHOUT_MACHINES = ('words', 'verdicts', 'transcripts', 'trees', 'models')  # and these
+BY_NAME = ('desktop', 'fuzzer')  # run only when they are named
 BUILD_S, MESON_S, MODULE_S, IMAGE_S = 1800, 1800, 2400, 2400
 
 SANITIZERS = {'ASAN_OPTIONS': 'abort_on_error=1:detect_stack_use_after_return=1:detect_leaks=0',
@@ -122,13 +130,18 @@ def install_packages():
     return True
 
 
-def build(folder, *options):
+def fuzz_seconds():
+    return int(os.environ.get('BELLJAR_FUZZ_SECONDS') or 4)
+
+
+def build(folder, *options, targets=(), **environ):
     say(f'building {os.path.relpath(folder, ROOT)}')
     again = ['--reconfigure'] if os.path.exists(os.path.join(folder, 'build.ninja')) else []
     with open(os.path.join(tempfile.gettempdir(), f'bj-build-{os.getpid()}.log'), 'w+', encoding='utf-8') as log:
         os.unlink(log.name)
-        good = (run(['meson', 'setup', *again, folder, *options], BUILD_S, cwd=ROOT, stdout=log, stderr=log) == 0
-                and run(['ninja', '-C', folder], BUILD_S, cwd=ROOT, stdout=log, stderr=log) == 0)
+        good = (run(['meson', 'setup', *again, folder, *options], BUILD_S, cwd=ROOT, stdout=log, stderr=log, env={**os.environ,
+                                                                                                                  **environ}) == 0
+                and run(['ninja', '-C', folder, *targets], BUILD_S, cwd=ROOT, stdout=log, stderr=log) == 0)
         if not good:
             log.seek(0)
             print(log.read()[-6000:])
@@ -168,10 +181,15 @@ def run_meson(folder, totals, selection, label='', **environ):
 
 def run_module(name, totals, folder=BUILD, label='', **environ):
     """Runs one module of unittest in a process of its own, with a deadline."""
+    run_counted(name, [os.path.join(ROOT, 'tests', 'lib', 'run_module.py'), name], totals, folder, label, **environ)
+
+
+def run_counted(name, argv, totals, folder=BUILD, label='', **environ):
+    """Runs a program of ours that writes what became of its tests into a file, its last argument."""
     say(f'{label}{name}')
     with tempfile.NamedTemporaryFile(prefix='bj-result-', suffix='.json') as result:
-        code = run([PYTHON, os.path.join(ROOT, 'tests', 'lib', 'run_module.py'), name, result.name], MODULE_S,
-                   cwd=INTEGRATION, env={**os.environ, 'BELLJAR_BUILD': folder, **environ})
+        code = run([PYTHON, *argv, result.name], MODULE_S, cwd=INTEGRATION,
+                   env={**os.environ, 'BELLJAR_BUILD': folder, **environ})
         text = result.read()
     if code is None or not text:
         totals.add(0, [f'{label}{name}: ' + ('its time was over' if code is None else f'it ended with {code}')], [])
@@ -179,6 +197,11 @@ def run_module(name, totals, folder=BUILD, label='', **environ):
     found = json.loads(text)
     totals.add(found['passed'], [f'{label}{name}: {test}' for test in found['failed']],
                [(f'{label}{name}: {test}', reason) for test, reason in found['skipped']])
+
+
+def run_evidence(totals, folder=BUILD, label='', chosen=(), **environ):
+    """The forgeries; their last line says how many there were and how many succeeded."""
+    run_counted('evidence', [os.path.join(ROOT, 'tests', 'evidence', 'main.py'), *chosen], totals, folder, label, **environ)
 
 
 def run_vm(totals):
@@ -198,10 +221,34 @@ def run_asan(totals):
     if not build(BUILD_ASAN, '-Db_sanitize=address,undefined', '-Dnls=false'):
         totals.add(0, ['asan: it does not build'], [])
         return
-    run_meson(BUILD_ASAN, totals, ['--suite', 'unit', '--suite', 'fuzz'], 'asan: ', **SANITIZERS)
+    run_meson(BUILD_ASAN, totals, ['--suite', 'unit'], 'asan: ', **SANITIZERS)
+    seconds = fuzz_seconds()
+    run_meson(BUILD_ASAN, totals, ['--suite', 'fuzz', '-t', str(2 + seconds // 60)], 'asan: ',
+              **SANITIZERS, BELLJAR_FUZZ_SECONDS=str(seconds))
     for name in WITHOUT_MACHINES:
         if name in modules():
             run_module(name, totals, BUILD_ASAN, 'asan: ', **SANITIZERS)
+    run_evidence(totals, BUILD_ASAN, 'asan: ', FORGERIES_WITHOUT_MACHINES, **SANITIZERS)
+
+
+def run_fuzzer(totals):
+    """libFuzzer over each corpus. What it adds to one stays in the build folder."""
+    if shutil.which('clang') is None:
+        totals.add(0, [], [('fuzzer', 'clang is not installed')])
+        return
+    names = sorted(name for name in os.listdir(os.path.join(FUZZ, 'corpus')))
+    if not build(BUILD_FUZZ, '-Dfuzz=true', '-Dnls=false', '-Db_sanitize=address,undefined', '-Db_lundef=false',
+                 targets=[f'tests/fuzz/fuzz-{name}' for name in names], CC='clang'):
+        totals.add(0, ['fuzzer: it does not build'], [])
+        return
+    for name in names:
+        say(f'fuzz-{name}')
+        found = os.path.join(BUILD_FUZZ, 'found', name)
+        os.makedirs(found, exist_ok=True)
+        code = run([os.path.join(BUILD_FUZZ, 'tests', 'fuzz', f'fuzz-{name}'), f'-max_total_time={fuzz_seconds()}', '-timeout=30',
+                    '-print_final_stats=0', '-verbosity=0', f'-artifact_prefix={found}/../crash-{name}-', found,
+                    os.path.join(FUZZ, 'corpus', name)], fuzz_seconds() + 300, env={**os.environ, 'G_DEBUG': 'fatal-criticals'})
+        totals.add(code == 0, [] if code == 0 else [f'fuzz-{name} ended with {code}; its input is in {found}/..'], [])
 
 
 def run_source(totals):
@@ -235,16 +282,19 @@ def parts():
         table[suite] = lambda totals, suite=suite: run_meson(BUILD, totals, ['--suite', suite])
     for name in modules():
         table[name] = lambda totals, name=name: run_module(name, totals)
+    table['evidence'] = run_evidence
     table['vm'] = run_vm
     table['bench'] = run_bench
     table['asan'] = run_asan
+    table['desktop'] = lambda totals: run_module('desktop', totals)
+    table['fuzzer'] = run_fuzzer
     return table
 
 
 def choose(names):
     table = parts()
     if not names:
-        return list(table.values())
+        return [part for name, part in table.items() if name not in BY_NAME]
     chosen = []
     for name in names:
         found = table.get(name) or table.get(f'test_{name}')
@@ -269,8 +319,10 @@ def main(names):
             totals.add(0, ['it does not build'], [])
         else:
             for part in choose(names):
+                began = time.monotonic()
                 part(totals)
                 totals.add(0, [f'a process was left behind: {name}' for name in end_strays()], [])
+                say(f'took {time.monotonic() - began:.0f} s')
     finally:
         end_strays()
         totals.show()

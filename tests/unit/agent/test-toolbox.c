@@ -21,7 +21,10 @@ test_shipped (void)
 {
   static const char contract[] = "run run_script start poll send kill list_background write_file append_file read_file "
                                  "edit_file list_dir find_files search_text stat_path make_dir move_path copy_path "
-                                 "remove_path system_info screenshot plan_add plan_update plan_list note set_check ask finish";
+                                 "remove_path download install_packages list_processes service system_info read_log screenshot "
+                                 "mouse_move mouse_click mouse_drag scroll type_text press_keys wait read_clipboard "
+                                 "write_clipboard git_status git_diff git_log plan_add plan_update plan_list note set_check "
+                                 "ask finish";
   g_autoptr(BjToolbox) toolbox = load ();
   g_autofree char *names = g_strjoinv (" ", (char **) bj_toolbox_get_names (toolbox));
   g_autofree char *text = bj_toolbox_describe (toolbox);
@@ -84,6 +87,16 @@ test_check (void)
     { "remove_path", "{\"path\":\"x\",\"recursive\":\"True\"}", "{\"path\":\"x\",\"recursive\":true}", "" },
     { "remove_path", "{\"path\":\"x\",\"recursive\":\"maybe\"}", NULL, "recursive" },
     { "plan_list", "{}", "{}", "" },
+    { "install_packages", "{\"names\":[\"gcc\",\"make\"]}", "{\"names\":[\"gcc\",\"make\"]}", "" },
+    { "install_packages", "{\"names\":\"gcc\"}", "{\"names\":[\"gcc\"]}", "" },
+    { "install_packages", "{\"names\":[\"gcc\",7]}", NULL, "type array" },
+    { "install_packages", "{\"names\":[[\"gcc\"]]}", NULL, "type array" },
+    { "install_packages", "{\"names\":[null]}", NULL, "type array" },
+    { "install_packages", "{\"names\":{}}", NULL, "type array" },
+    { "service", "{\"name\":\"ssh\",\"action\":\"mask\"}", NULL, "action" },
+    { "mouse_click", "{\"x\":-1,\"y\":2}", NULL, "“x”" },
+    { "scroll", "{\"x\":1,\"y\":2,\"amount\":\"-3\"}", "{\"x\":1,\"y\":2,\"amount\":-3}", "" },
+    { "wait", "{\"seconds\":601}", NULL, "seconds" },
     { "Run", "{}", NULL, "There is no tool" },
     { "", "{}", NULL, "There is no tool" },
   };

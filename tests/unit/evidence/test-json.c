@@ -79,6 +79,8 @@ static const struct { const char *in; gssize length; BjError code; } bad[] = {
   { "{\"a\":\"\\ud800\"}", -1, BJ_ERROR_INVALID },      /* halves of pairs */
   { "{\"a\":\"\\ud800\\u0041\"}", -1, BJ_ERROR_INVALID },
   { "{\"a\":\"\\udc00\"}", -1, BJ_ERROR_INVALID },
+  { "{\"a\":1,\"a\":1}", -1, BJ_ERROR_INVALID },      /* one of them would not count */
+  { "{\"b\":[{},{\"a:\":1,\"c\":\":\",\"a\\u003a\":2}]}", -1, BJ_ERROR_INVALID },
   { "{\"a\":[[[[[[[[[[[[1]]]]]]]]]]]]}", -1, BJ_ERROR_LIMIT },
   { "{\"a\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21]}", -1, BJ_ERROR_LIMIT },
 };
@@ -135,6 +137,23 @@ test_getters (void)
   g_assert_null (bj_json_get_object (NULL, "x"));
 }
 
+/* The canonical form writes them as 3: who reads the signed report sees the same number. */
+static void
+test_whole_numbers (void)
+{
+  static const struct { const char *text; gint64 value; } cases[] = {
+    { "{\"v\":3.0}", 3 }, { "{\"v\":3e0}", 3 }, { "{\"v\":-0.0}", 0 }, { "{\"v\":-7.0}", -7 }, { "{\"v\":3.5}", -1 },
+    { "{\"v\":1e15}", -1 }, { "{\"v\":1e300}", -1 }, { "{\"v\":\"3\"}", -1 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr(JsonObject) object = bj_json_parse (cases[i].text, strlen (cases[i].text), 2, 10, NULL);
+
+      g_assert_cmpint (bj_json_get_int (object, "v", -1), ==, cases[i].value);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -144,5 +163,6 @@ main (int argc, char **argv)
   g_test_add_func ("/json/bad", test_bad);
   g_test_add_func ("/json/deep", test_deep);
   g_test_add_func ("/json/getters", test_getters);
+  g_test_add_func ("/json/whole-numbers", test_whole_numbers);
   return g_test_run ();
 }

@@ -86,6 +86,8 @@ test_small_ones (void)
                "{\"bytes\":5,\"op\":\"read\",\"path\":\"a%FF%0A\",\"path_encoded\":true,\"tool\":\"read_file\"}");
   assert_data (bj_record_file ("write", "write_file", "ä\x1b", 5),
                "{\"bytes\":5,\"op\":\"write\",\"path\":\"ä\\\\x1b\",\"path_encoded\":false,\"tool\":\"write_file\"}");
+  assert_data (bj_record_input ("type_text", "a\n\x1b", NULL), "{\"tool\":\"type_text\",\"what\":\"a\\\\n\\\\x1b\"}");
+  assert_data (bj_record_input ("wait", "3 s", "gone"), "{\"failure\":\"gone\",\"tool\":\"wait\",\"what\":\"3 s\"}");
   assert_data (bj_record_screenshot ("1.png", "ab", 7), "{\"bytes\":7,\"file\":\"1.png\",\"sha256\":\"ab\"}");
   assert_data (bj_record_model (2, "/api/chat", 500, 1, "a", 2, "b", 0.5, "bad\r"),
                "{\"duration_s\":0.5,\"error\":\"bad\\\\x0d\",\"path\":\"/api/chat\",\"request_bytes\":1,"

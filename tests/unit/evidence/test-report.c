@@ -158,7 +158,8 @@ test_canonical_parts (void)
                                    "\"removed\":3,\"status\":\"modified\"}]"));
   g_assert_nonnull (strstr (whole, "\"warnings\":[\"Something odd\",\"A FIFO was left out: work/pipe\"]"));
   g_assert_nonnull (strstr (whole, "\"machines\":[{\"clock_offset_s\":0.012,\"hostname\":\"belljar-demo\",\"id\":\"demo\","
-                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"reseeded\":true,\"start\":\"template\",\"uuid\":\"01-23\"}]"));
+                                   "\"mac\":\"\",\"machine_id\":\"0a\",\"random\":\"ff\",\"reseeded\":true,"
+                                   "\"start\":\"template\",\"uuid\":\"01-23\"}]"));
   g_assert_nonnull (strstr (whole, "\"source\":\"caller\",\"verdict\":\"proved\",\"why\":[]"));
   g_assert_nonnull (strstr (whole, "\"outcome\":\"IN PROGRESS\""));
   g_assert_nonnull (strstr (whole, "\"finished\":null"));
@@ -318,7 +319,7 @@ static void
 test_claims_are_no_facts (void)
 {
   static const char *const kinds[] = { "command", "background", "file", "timing", "tree", "commit", "check-run", "warning",
-                                       "limit", "error", "end", "session", "machine" };
+                                       "limit", "error", "end", "session", "machine", "input" };
   g_autoptr(JsonArray) plain = json_array_new ();
   g_autoptr(JsonArray) records = json_array_new ();
   g_autoptr(JsonObject) plain_report = NULL;

@@ -59,7 +59,7 @@ test_round_trip (void)
 {
   g_autofree char *dir = make_dir ();
   const BjImageInfo info = { .name = "tiny", .version = 7, .os = "Tiny 1", .recipe = "tiny", .api = 1,
-                             .cmdline = "root=/dev/vda rw", .built_at = 1790000000, .build_seconds = 12.5,
+                             .cmdline = "root=/dev/vda rw", .desktop = TRUE, .built_at = 1790000000, .build_seconds = 12.5,
                              .kernel = { "sha256:aa", 1, 1790000000123456789, G_MAXUINT64 } };
   g_autoptr(GError) error = NULL;
   g_autoptr(BjImageInfo) read = NULL;
@@ -70,6 +70,7 @@ test_round_trip (void)
   g_assert_no_error (error);
   g_assert_cmpstr (read->cmdline, ==, info.cmdline);
   g_assert_cmpuint (read->version, ==, 7);
+  g_assert_true (read->desktop);
   g_assert_cmpfloat (read->build_seconds, ==, 12.5);
   g_assert_cmpstr (read->kernel.digest, ==, "sha256:aa");
   g_assert_cmpint (read->kernel.mtime_ns, ==, info.kernel.mtime_ns);
@@ -86,6 +87,7 @@ test_bad_info (void)
     "[image]\nname=a\n",
     "[image]\nname=a\nos=b\nrecipe=a\ncmdline=c\nversion=x\napi=1\nbuilt-at=1\nbuild-seconds=1\n",
     "[image]\nname=a\nos=b\nrecipe=a\ncmdline=c\nversion=1\napi=1\nbuilt-at=1\nbuild-seconds=1\n[kernel]\ndigest=x\n",
+    "[image]\nname=a\nos=b\nrecipe=a\ncmdline=c\nversion=1\napi=1\nbuilt-at=1\nbuild-seconds=1\ndesktop=2x\n",
     "\177ELF",
   };
   g_autofree char *dir = make_dir ();

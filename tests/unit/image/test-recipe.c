@@ -22,6 +22,7 @@ static const struct
   { "name=tiny", "name=../tiny", { "name", "must match" } },
   { "api=1", "api=one", { "[recipe] api", "number" } },
   { "api=1", "api=0", { "[recipe] api", "number from 1" } },
+  { "api=1", "api=1\ndesktop=perhaps", { "[recipe] desktop", "true or false" } },
   { "[disk]", "[disks]", { "no group [disks]" } },
   { "size-mib=512", "size=512", { "no key \"size\"", "[disk]" } },
   { "size-mib=512", "size-mib=-1", { "size-mib", "number" } },
@@ -39,6 +40,9 @@ static const struct
   { "mask=modprobe@drm.service", "mask=../x.service", { "[customize] mask", "not allowed" } },
   { "boot-timeout=60", "boot-timeout=0", { "boot-timeout", "number from 1" } },
   { "[smoke]\n", "[smoke\n", { "/r/recipe.ini" } },
+  { "os=Tiny 1", "os=Tiny \\q", { "[recipe] os", "interpreted" } },
+  { "modules=virtio_blk;", "modules=virtio\\qblk;", { "[kernel] modules" } },
+  { "boot-timeout", "boot-\xedimeout", { "/r/recipe.ini", "not UTF-8" } },
 };
 
 static char *
@@ -65,6 +69,18 @@ test_good (void)
   g_assert_cmpstr (recipe->cmdline, ==, "root=/dev/vda rw");
   g_assert_cmpuint (g_strv_length (recipe->idle), ==, 0);
   g_assert_null (recipe->script);
+  g_assert_false (recipe->desktop);
+}
+
+static void
+test_desktop (void)
+{
+  g_autofree char *text = replace (GOOD, "api=1\n", "api=1\ndesktop=true\n");
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjRecipe) recipe = bj_recipe_parse ("/r/recipe.ini", text, strlen (text), &error);
+
+  g_assert_no_error (error);
+  g_assert_true (recipe->desktop);
 }
 
 static void
@@ -94,6 +110,58 @@ test_script (void)
 
   g_assert_no_error (error);
   g_assert_cmpstr (recipe->script, ==, "make.sh");
+}
+
+#define BASED "[recipe]\nname=based\nbase=tiny\ndesktop=true\n[bootstrap]\npackages=xterm\n[disk]\nsize-mib=900\n" \
+              "[customize]\nscript=more.sh\n[smoke]\nscript=look.sh\n"
+
+static BjRecipe *
+parse_onto (const char *text, const char *base, GError **error)
+{
+  return bj_recipe_parse_onto ("/q/recipe.ini", text, strlen (text), "/r/recipe.ini", base, strlen (base), error);
+}
+
+/* What it does not say is the other's, lists add up, scripts are of both. */
+static void
+test_base (void)
+{
+  static const struct
+  {
+    const char *from, *to, *base_from, *base_to, *word;
+  } wrong[] = {
+    { "script=more.sh\n", "", "name", "name", "[customize] needs the key" },
+    { "packages=xterm", "packages=a b", "name", "name", "/q/recipe.ini: [bootstrap] packages" },
+    { "name", "name", "api=1\n", "", "/r/recipe.ini: [recipe] needs" },
+    { "name", "name", "name=tiny\n", "name=tiny\nbase=other\n", "/r/recipe.ini: a recipe with" },
+  };
+  g_autoptr(GError) error = NULL;
+  g_autoptr(BjRecipe) recipe = parse_onto (BASED, GOOD, &error);
+  g_autofree char *packages = NULL;
+
+  g_assert_no_error (error);
+  packages = g_strjoinv (" ", recipe->packages);
+  g_assert_cmpstr (packages, ==, "git g++ libc6-dev xterm");
+  g_assert_cmpstr (recipe->name, ==, "based");
+  g_assert_cmpstr (recipe->os, ==, "Tiny 1");
+  g_assert_cmpuint (recipe->disk_mib, ==, 900);
+  g_assert_cmpuint (recipe->space_mib, ==, 1024);
+  g_assert_true (recipe->desktop);
+  g_assert_cmpstr (recipe->dir, ==, "/q");
+  g_assert_cmpstr (recipe->customize, ==, "more.sh");
+  g_assert_cmpstr (recipe->base_dir, ==, "/r");
+  g_assert_cmpstr (recipe->base_customize, ==, "customize.sh");
+  g_assert_cmpstr (recipe->base_smoke, ==, "smoke.sh");
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *text = replace (BASED, wrong[i].from, wrong[i].to);
+      g_autofree char *base = replace (GOOD, wrong[i].base_from, wrong[i].base_to);
+      g_autoptr(GError) local = NULL;
+
+      g_assert_null (parse_onto (text, base, &local));
+      g_assert_error (local, BJ_ERROR, BJ_ERROR_INVALID);
+      g_test_message ("%s", local->message);
+      g_assert_nonnull (strstr (local->message, wrong[i].word));
+    }
 }
 
 static void
@@ -140,6 +208,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/recipe/good", test_good);
+  g_test_add_func ("/recipe/desktop", test_desktop);
+  g_test_add_func ("/recipe/base", test_base);
   g_test_add_func ("/recipe/bad", test_bad);
   g_test_add_func ("/recipe/script", test_script);
   g_test_add_func ("/recipe/load", test_load);

@@ -43,6 +43,7 @@ test_dot_git (Fixture *self, gconstpointer data)
   g_assert_true (fixture_warned (self, "\".git\" was moved aside to .git-from-guest-1"));
   g_assert_true (fixture_warned (self, "\"sub/.GIT\" was moved aside"));
   g_assert_true (fixture_warned (self, "\"link/.git\" was moved aside"));
+  g_assert_true (fixture_warned (self, "\".git-from-guest-1\" was left out"));
   g_assert_null (fixture_blob (self, ".git-from-guest-1/config"));
   attributes = fixture_blob (self, "crlf");
   g_assert_cmpstr (attributes, ==, "a\r\nb\r\n");

@@ -391,6 +391,93 @@ test_read_blob (Fixture *self, gconstpointer data)
   g_assert_nonnull (error);
 }
 
+static char *
+dup_repository (Fixture *self)
+{
+  return fixture_run (self, "projects/p", (const char *[]) { "sh", "-c", "find repo.git | sort; stat -c '%n %u %a' work/*", NULL });
+}
+
+/* What a session's agent is told while its guest still works: nothing may move, change hands or be kept. */
+static void
+test_status_and_patch (Fixture *self, gconstpointer data)
+{
+  g_autoptr(GError) error = NULL;
+  g_autofree char *before = NULL;
+  g_autofree char *after = NULL;
+  g_autofree char *commit = NULL;
+  g_autoptr(JsonArray) status = NULL;
+  g_autoptr(GBytes) patch = NULL;
+  g_autoptr(GBytes) one = NULL;
+  g_autoptr(GBytes) start = NULL;
+  g_autofree char *text = NULL;
+  g_auto(GStrv) warnings = NULL;
+  guint64 total = 0;
+  gboolean cut = TRUE;
+
+  fixture_put_folder (self, "d");
+  fixture_put (self, "d/f", "same\n1\n");
+  fixture_put (self, "d*", "1\n");
+  fixture_write (self);
+  commit = bj_project_store_commit (self->store, "p", self->tree, "owner", "Before", NULL, &error);
+  g_assert_no_error (error);
+  fixture_put (self, "d/f", "same\n2\n");
+  fixture_put (self, "d*", "2\n");
+  fixture_put (self, "new", "n");
+  fixture_put_folder (self, ".git");
+  fixture_put (self, ".git/HEAD", "ref: refs/heads/main\n");
+  g_assert_cmpint (mkfifoat (self->work, "pipe", 0644), ==, 0);
+  before = dup_repository (self);
+  status = bj_project_store_status (self->store, "p", &total, &warnings, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (total, ==, 3);
+  assert_entry (status, "d/f", "modified", 1, 1);
+  assert_entry (status, "d*", "modified", 1, 1);
+  assert_entry (status, "new", "added", 1, 0);
+  g_assert_cmpuint (g_strv_length (warnings), ==, 2);
+
+  patch = bj_project_store_patch (self->store, "p", NULL, 4096, &cut, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_false (cut);
+  text = g_strndup (g_bytes_get_data (patch, NULL), g_bytes_get_size (patch));
+  g_assert_nonnull (strstr (text, "--- a/d/f\n+++ b/d/f\n@@ -1,2 +1,2 @@\n same\n-1\n+2\n"));
+  g_assert_nonnull (strstr (text, "+n\n\\ No newline at end of file\n"));
+  one = bj_project_store_patch (self->store, "p", "d*", 4096, &cut, NULL, &error);
+  g_assert_no_error (error);
+  g_clear_pointer (&text, g_free);
+  text = g_strndup (g_bytes_get_data (one, NULL), g_bytes_get_size (one));
+  g_assert_nonnull (strstr (text, "+++ b/d*\n"));
+  g_assert_null (strstr (text, "d/f"));
+  start = bj_project_store_patch (self->store, "p", NULL, 7, &cut, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (cut);
+  g_assert_cmpuint (g_bytes_get_size (start), ==, 7);
+  g_assert_cmpint (memcmp (g_bytes_get_data (start, NULL), g_bytes_get_data (patch, NULL), 7), ==, 0);
+  after = dup_repository (self);
+  g_assert_cmpstr (after, ==, before);
+  g_assert_cmpint (faccessat (self->work, ".git/HEAD", F_OK, 0), ==, 0);
+}
+
+/* Without a commit all of it is new. */
+static void
+test_status_without_commit (Fixture *self, gconstpointer data)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(JsonArray) nothing = NULL;
+  g_autoptr(JsonArray) status = NULL;
+  g_auto(GStrv) first = NULL;
+  g_auto(GStrv) second = NULL;
+  guint64 total = 1;
+
+  nothing = bj_project_store_status (self->store, "p", &total, &first, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (total, ==, 0);
+  fixture_put (self, "f", "1\n2\n");
+  status = bj_project_store_status (self->store, "p", &total, &second, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (total, ==, 1);
+  assert_entry (status, "f", "added", 2, 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -404,5 +491,7 @@ main (int argc, char **argv)
   PROJECT_TEST ("/project/protect-runner", test_protect_runner);
   PROJECT_TEST ("/project/export", test_export);
   PROJECT_TEST ("/project/read-blob", test_read_blob);
+  PROJECT_TEST ("/project/status-and-patch", test_status_and_patch);
+  PROJECT_TEST ("/project/status-without-commit", test_status_without_commit);
   return g_test_run ();
 }

@@ -186,6 +186,52 @@ test_calls (Fixture *self, gconstpointer data)
     }
 }
 
+/* More input than the request: as much as there is room for at a time. */
+static void
+test_input (Fixture *self, gconstpointer data)
+{
+  g_autoptr(GSubprocess) server G_GNUC_UNUSED = start_server (take_connection (self));
+  g_autoptr(GBytes) none = g_bytes_new (NULL, 0);
+  g_autoptr(GBytes) request = make_request ("sha256sum", none);
+  g_autoptr(GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_autofree guint8 *block = g_malloc (65536);
+  g_autoptr(GByteArray) out = g_byte_array_new ();
+  g_autoptr(BjLaneCall) call = NULL;
+  g_autoptr(BjLaneCall) deaf = NULL;
+  const char *reason;
+  gsize sent = 0;
+  int status;
+
+  g_assert_true (wait_open (self));
+  deaf = bj_lane_begin (self->lane, "stream", request, BJ_LANE_CALL_OUTPUT | BJ_LANE_CALL_INPUT);
+  call = bj_lane_begin (self->lane, "stream", request, BJ_LANE_CALL_OUTPUT | BJ_LANE_CALL_INPUT);
+  while (sent < 30000000)
+    {
+      struct pollfd poll_fd = { bj_lane_call_get_event (call), POLLIN, 0 };
+      gsize n = MIN (MIN (bj_lane_call_get_room (call), 65536), 30000000 - sent);
+
+      memset (block, (int) (sent % 251), n);
+      bj_lane_call_put (call, block, n);
+      g_checksum_update (sum, block, (gssize) n);
+      sent += n;
+      g_assert_true (n > 0 || poll (&poll_fd, 1, WAIT_S * 1000) == 1);
+      g_assert_cmpint (bj_lane_call_get_state (call, &status, &reason), ==, BJ_LANE_CALL_RUNNING);
+    }
+  bj_lane_call_end_input (call);
+  g_assert_cmpuint (bj_lane_call_get_room (call), ==, 0);
+  while (bj_lane_call_get_state (call, &status, &reason) == BJ_LANE_CALL_RUNNING)
+    {
+      struct pollfd poll_fd = { bj_lane_call_get_event (call), POLLIN, 0 };
+
+      g_assert_cmpint (poll (&poll_fd, 1, WAIT_S * 1000), ==, 1);
+    }
+  g_assert_cmpint (status, ==, 0);
+  bj_lane_call_take (call, BJ_LANE_OUT, out);
+  g_assert_cmpuint (out->len, >, 64);
+  g_assert_cmpmem (out->data, 64, g_checksum_get_string (sum), 64);
+  g_assert_cmpint (bj_lane_call_get_state (deaf, &status, &reason), ==, BJ_LANE_CALL_RUNNING);
+}
+
 static void
 test_stream (Fixture *self, gconstpointer data)
 {
@@ -396,6 +442,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add ("/lane/calls", Fixture, NULL, set_up, test_calls, tear_down);
   g_test_add ("/lane/stream", Fixture, NULL, set_up, test_stream, tear_down);
+  g_test_add ("/lane/input", Fixture, NULL, set_up, test_input, tear_down);
   g_test_add ("/lane/lost", Fixture, NULL, set_up, test_lost, tear_down);
   g_test_add ("/lane/hostile", Fixture, NULL, set_up, test_hostile, tear_down);
   g_test_add ("/lane/too-much", Fixture, NULL, set_up, test_too_much, tear_down);

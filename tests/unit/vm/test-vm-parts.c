@@ -53,11 +53,13 @@ test_xml (void)
   BjMachineSpec verify = plain;
   BjMachineSpec build = plain;
   BjMachineSpec network = plain;
+  BjMachineSpec desktop = plain;
 
   verify.share = FALSE;
   build.writable_base = TRUE;
   build.kernel = build.initrd = build.cmdline = NULL;
   network.network = FALSE;
+  desktop.tablet = TRUE;
   {
     const BjDomainFiles cold = { .disk = OVERLAY, .chain = over_base };
     const BjDomainFiles base = { .disk = build.base };
@@ -66,6 +68,7 @@ test_xml (void)
                                   .ram = "/proc/7/fd/3", .ram_private = TRUE, .incoming = TRUE };
     g_autofree char *tcg = bj_domain_xml_build (&plain, &cold, BJ_ACCELERATOR_TCG);
     g_autofree char *without_network = bj_domain_xml_build (&network, &cold, BJ_ACCELERATOR_TCG);
+    g_autofree char *with_tablet = bj_domain_xml_build (&desktop, &cold, BJ_ACCELERATOR_TCG);
     g_autofree char *kvm = bj_domain_xml_build (&verify, &cold, BJ_ACCELERATOR_KVM);
     g_autofree char *smoke = bj_domain_xml_build (&build, &base, BJ_ACCELERATOR_TCG);
     g_autofree char *made = bj_domain_xml_build (&verify, &template, BJ_ACCELERATOR_TCG);
@@ -74,6 +77,7 @@ test_xml (void)
     assert_stored ("session-tcg.xml", tcg);
     /* The card is plugged later: a template serves both. */
     g_assert_cmpstr (without_network, ==, tcg);
+    assert_stored ("desktop.xml", with_tablet);
     assert_stored ("verification-kvm.xml", kvm);
     assert_stored ("writable-base.xml", smoke);
     assert_stored ("template.xml", made);

@@ -43,13 +43,15 @@ def _size(top, leave_out=()):
 def sample(daemon):
     """One look at a bt.Daemon between two sessions. Sizes are KiB."""
     pid = daemon.process.pid
+    rollup = _read(f'/proc/{pid}/smaps_rollup')
     state = daemon.state_dir
     database, wal = (os.path.getsize(f'{state}/belljar.db{part}') if os.path.exists(f'{state}/belljar.db{part}') else 0
                      for part in ('', '-wal'))
     apart = [os.path.join(state, name) for name in ('images', 'templates', 'projects')]
     return {
         'rss': _kib(_read(f'/proc/{pid}/status'), 'VmRSS'),
-        'pss': _kib(_read(f'/proc/{pid}/smaps_rollup'), 'Pss'),
+        'pss': _kib(rollup, 'Pss'),
+        'anon': _kib(rollup, 'Pss_Anon'),
         'fds': len(os.listdir(f'/proc/{pid}/fd')),
         'threads': len(os.listdir(f'/proc/{pid}/task')),
         'children': _children(pid),

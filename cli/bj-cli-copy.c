@@ -42,10 +42,19 @@ static const char guest_script[] =
   "drop) exec rm -rf -- \"$new\" ;;\n"
   "esac\n"
   "mkdir -p -- \"$up\" || exit\n"
-  "if [ -z \"$4\" ] || { [ -d \"$new/$4\" ] && [ -d \"$to\" ] && [ ! -L \"$to\" ]; }; then\n"
-  "  cp -dR --preserve=links,timestamps --remove-destination -- \"$new/$4/.\" \"$to/\"\n"
+  "from=$new${4:+/$4} to=${to%/}\n"
+  "if [ -z \"$4\" ] || { [ -d \"$from\" ] && [ -d \"$to\" ] && [ ! -L \"$to\" ]; }; then\n"
+  /* Before anything is moved: a folder and something else with one name. */
+  "  find \"$from\" -mindepth 1 -exec sh -c 'from=$1 to=$2; shift 2\n"
+  "    is_folder () { [ -d \"$1\" ] && [ ! -L \"$1\" ]; }\n"
+  "    for path; do\n"
+  "      there=$to/${path#\"$from\"/}\n"
+  "      if is_folder \"$path\"; then is_folder \"$there\" || { [ ! -e \"$there\" ] && [ ! -L \"$there\" ]; }; else\n"
+  "        ! is_folder \"$there\"; fi || { echo \"$there is in the way\" >&2; exit 1; }\n"
+  "    done' sh \"$from\" \"$to\" {} + || exit 1\n"
+  "  cp -dR --preserve=links,timestamps --remove-destination -- \"$from/.\" \"$to/\"\n"
   "else\n"
-  "  mv -fT -- \"$new/$4\" \"$to\"\n"
+  "  mv -fT -- \"$from\" \"$to\"\n"
   "fi && exec rm -rf -- \"$new\"\n";
 
 static void

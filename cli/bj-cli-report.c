@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-cli-output.h"
 #include "bj-cli-task.h"
+#include "bj-cli-transcript.h"
 #include "bj-cli-verbs.h"
 
 #include "bj-client-wait.h"
@@ -139,23 +140,6 @@ check_session (BjDBusSession *session, const char *json, GError **error)
   return bj_error_set (error, BJ_ERROR_FAILED, _("The report of session %s is that of another one, “%s”"), id, shown);
 }
 
-static int
-open_transcript (BjCli *cli, BjDBusSession *session, GError **error)
-{
-  g_autoptr(GUnixFDList) fds = NULL;
-  g_autoptr(GVariant) answer = NULL;
-  int handle = -1;
-
-  answer = bj_cli_call (cli, session, "OpenTranscript", g_variant_new ("(t)", (guint64) 0), NULL, &fds, -1, error);
-  if (answer == NULL)
-    return -1;
-  g_variant_get (answer, "(h)", &handle);
-  if (fds != NULL)
-    return g_unix_fd_list_get (fds, handle, error);
-  bj_error_set (error, BJ_ERROR_FAILED, _("belljard sent no transcript"));
-  return -1;
-}
-
 static void
 print_verified (JsonObject *report, const char *key, gboolean own_key, gboolean as_json)
 {
@@ -206,7 +190,7 @@ verify (BjCli *cli, BjDBusSession *session, const char *json, const char *key_fi
                          : bj_dbus_manager_dup_report_key (bj_client_get_manager (bj_cli_connect (cli, NULL)));
   if (key_file != NULL && key == NULL)
     return -1;
-  fd = open_transcript (cli, session, error);
+  fd = bj_cli_open_transcript (cli, session, error);
   if (fd < 0 || !bj_report_verify (report, fd, key != NULL ? key : "", error))
     return -1;
   print_verified (report, key, key_file != NULL, as_json);

@@ -168,6 +168,7 @@ print_details (GVariant *details, GVariant *plan)
   };
   g_autofree char *steps = format_plan (plan);
   const char *summary = get_detail (details, "summary");
+  const char *question = get_detail (details, "question");
 
   for (guint i = 0; i < G_N_ELEMENTS (facts); i++)
     print_text (facts[i].label, get_detail (details, facts[i].key));
@@ -176,6 +177,8 @@ print_details (GVariant *details, GVariant *plan)
     print_fenced (_("untrusted plan"), _("end of the untrusted plan"), steps);
   if (*summary != '\0')
     print_fenced (_("untrusted summary"), _("end of the untrusted summary"), summary);
+  if (*question != '\0')
+    print_fenced (_("untrusted question"), _("end of the untrusted question"), question);
 }
 
 static void
@@ -323,9 +326,7 @@ get_screenshot (BjCli *cli, BjDBusSession *session, GError **error)
   if (answer == NULL)
     return NULL;
   g_variant_get (answer, "(h)", &handle);
-  fd = fds != NULL ? g_unix_fd_list_get (fds, handle, error) : -1;
-  if (fds == NULL)
-    bj_error_set (error, BJ_ERROR_FAILED, _("belljard sent no picture"));
+  fd = bj_fd_take (fds, handle, error);
   if (fd < 0)
     return NULL;
   lseek (fd, 0, SEEK_SET);

@@ -308,10 +308,7 @@ call_for_fd (BjCli *cli, BjDBusSession *session, const char *method, GVariant *p
   if (answer == NULL)
     return -1;
   g_variant_get (answer, "(h)", &handle);
-  if (fds != NULL)
-    return g_unix_fd_list_get (fds, handle, error);
-  bj_error_set (error, BJ_ERROR_FAILED, _("belljard sent no file"));
-  return -1;
+  return bj_fd_take (fds, handle, error);
 }
 
 int

@@ -89,3 +89,14 @@ bj_fd_seal_bytes (const char *name, GBytes *bytes, GError **error)
     }
   return g_steal_fd (&fd);
 }
+
+int
+bj_fd_take (GUnixFDList *fds, gint32 handle, GError **error)
+{
+  int count = fds != NULL ? g_unix_fd_list_get_length (fds) : 0;
+
+  if (handle >= 0 && handle < count)
+    return g_unix_fd_list_get (fds, handle, error);
+  bj_error_set (error, BJ_ERROR_INVALID, "There is no file descriptor %d: the message came with %d", handle, count);
+  return -1;
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gio/gio.h>
+#include <gio/gunixfdlist.h>
 #include <unistd.h>
 
 G_BEGIN_DECLS
@@ -48,6 +49,15 @@ gboolean bj_fd_write_all (int fd, gconstpointer data, gsize length, GError **err
  * Returns: (transfer full): what was there, or %NULL
  */
 GBytes *bj_fd_read_to_end (int fd, gsize max, GError **error);
+
+/**
+ * bj_fd_take:
+ * @fds: (nullable): what came with a message
+ * @handle: which of them, as the message says; the sender's choice, so that it may be none
+ *
+ * Returns: a duplicate owned by the caller, or -1 with BJ_ERROR_INVALID
+ */
+int bj_fd_take (GUnixFDList *fds, gint32 handle, GError **error);
 
 /**
  * bj_fd_set_io_error:

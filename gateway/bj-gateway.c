@@ -233,10 +233,8 @@ handle_open_session (BjDBusGateway *skeleton, GDBusMethodInvocation *invocation,
                      GVariant *listener, const char *model, gpointer data)
 {
   g_autoptr(GError) error = NULL;
-  int fd = fds ? g_unix_fd_list_get (fds, g_variant_get_handle (listener), &error) : -1;
+  int fd = bj_fd_take (fds, g_variant_get_handle (listener), &error);
 
-  if (fd < 0 && error == NULL)
-    bj_error_set (&error, BJ_ERROR_INVALID, "The session's listener is missing");
   if (error == NULL && open_session (BJ_GATEWAY (data), id, fd, model, &error))
     bj_dbus_gateway_complete_open_session (skeleton, invocation, NULL);
   else

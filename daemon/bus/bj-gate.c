@@ -85,10 +85,13 @@ bj_gate_new (GDBusConnection *connection, BjAuth auth)
 void
 bj_gate_return_error (GDBusMethodInvocation *invocation, const GError *error)
 {
-  g_autoptr(GError) stripped = g_error_copy (error);
+  g_autoptr(GError) stripped = error != NULL ? g_error_copy (error) : NULL;
   g_autoptr(GError) ours = NULL;
   g_autofree char *valid = NULL;
 
+  g_warn_if_fail (error != NULL); /* somebody forgot to say why: that must not end the daemon */
+  if (stripped == NULL)
+    bj_error_set (&stripped, BJ_ERROR_FAILED, "It failed, and the reason got lost");
   g_dbus_error_strip_remote_error (stripped);
   ours = bj_error_to_bus (stripped);
   valid = g_utf8_make_valid (ours->message, -1); /* anything else would end the connection */

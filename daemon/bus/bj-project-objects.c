@@ -182,7 +182,7 @@ copy_work_new (BjProjectObject *object, GDBusMethodInvocation *invocation, GUnix
       bytes = g_variant_get_fixed_array (path, &length, 1);
       work->path = g_strndup (bytes, length);
     }
-  work->fd = fds != NULL ? g_unix_fd_list_get (fds, g_variant_get_handle (handle), NULL) : -1;
+  work->fd = bj_fd_take (fds, g_variant_get_handle (handle), NULL);
   work->uid = caller->uid;
   work->gid = caller->gid;
   if (work->fd >= 0)

@@ -455,11 +455,12 @@ take_fds (BjBusCall *call, GVariant *options, GUnixFDList *fds, GError **error)
 
       if (!g_variant_lookup (options, keys[i], "h", &handle))
         continue;
-      if (fds == NULL)
-        return bj_error_set (error, BJ_ERROR_INVALID, "The option %s needs a file descriptor", keys[i]);
-      call->stream[i] = g_unix_fd_list_get (fds, handle, error);
+      call->stream[i] = bj_fd_take (fds, handle, error);
       if (call->stream[i] < 0)
-        return FALSE;
+        {
+          g_prefix_error (error, "Option “%s”: ", keys[i]);
+          return FALSE;
+        }
       call->streams = TRUE;
     }
   return TRUE;

@@ -86,9 +86,8 @@ class Session(Object):
         self.waiting = []
         self.transcript = b''
         super().__init__(daemon, f'{ROOT}/sessions/{name}', 'Session', {
-            'Kind': 'task', 'State': 'starting' if 'places' in script else 'running',
-            'Outcome': '', 'Verdict': '', 'Owner': os.getuid(), 'Project': 'demo',
-            'Image': 'debian:1', 'StartedAt': 1_700_000_000, 'Deadline': 1_700_001_200, 'Steps': 3,
+            'Kind': 'task', 'State': 'starting' if 'places' in script else 'running', 'Outcome': '', 'Verdict': '',
+            'Owner': os.getuid(), 'Project': 'demo', 'Image': 'debian:1', 'StartedAt': 1_700_000_000, 'Deadline': 1_700_001_200, 'Steps': 3,
             'Accelerator': 'tcg'})
         self.append({'n': 0, 'at': 1.7e9, 'by': 'seen', 'type': 'session', 'data': {'task': 'x\u001b[31m'}})
         if not script.get('hold') and 'places' not in script:

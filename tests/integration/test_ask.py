@@ -82,6 +82,7 @@ class InMemory(Waiting):
         shown = self.daemon.cli('report', session).stdout
         self.assertIn('\n| Which colour?\n', shown)
         self.assertIn(f'belljar answer {session}', shown)
+        self.assertIn('\n| Which colour?\n', self.daemon.cli('show', session).stdout)
         self.assertFalse([line for line in shown.splitlines() if line.startswith('verdict: proved')])
         self.assertEqual(self.proxy(session).Details()['question'].split('\n', maxsplit=1)[0], 'Which colour?')
         ran = self.daemon.cli('exec', session, '--', 'true')

@@ -211,9 +211,10 @@ class Copy(sessions.SessionCase):
     def test_errors(self):
         """Each names the thing, and leaves nothing."""
         write(self.here('file'), b'x')
-        write(self.here('tree', 'z'), b'x')
+        for names in ('z', 'a', 'zz', 'b/c'):
+            write(self.here('tree', names), b'x')
         write(self.here('taken', 'file', 'x'), b'x')
-        self.guest('mkdir -p /srv/e/tree/z; echo x >/srv/e/file')
+        self.guest('mkdir -p /srv/e/tree/z; cd /srv/e; for name in file tree/y tree/zzz; do echo x >$name; done')
         before = tree(self.folder), self.guest('find /srv/e | sort')
         for source, destination, words in (
                 (self.there('/srv/no'), '.', '/srv/no'), ('no', self.there('/srv/e'), '“no”: No such file'),
@@ -222,7 +223,7 @@ class Copy(sessions.SessionCase):
                 ('file', self.there('/srv/e/file/x'), '/srv/e/file is no folder'),
                 (self.there('/srv/e/tree'), '.', '“z” is there already and no folder'),
                 (self.there('/srv/e/file'), 'taken', 'is a folder: a file cannot replace it'),
-                ('tree', self.there('/srv/e'), 'annot overwrite'),
+                ('tree', self.there('/srv/e'), '/srv/e/tree/z is in the way'),
                 (self.there('/srv/e/tree'), 'file', 'no folder'), ('tree', self.there('/srv/e/file'), 'annot overwrite'),
                 ('zz22:/x', '.', 'zz22')):
             self.assertIn(words, self.copy(source, destination, 1))

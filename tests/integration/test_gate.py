@@ -63,6 +63,7 @@ PARAMETERS = {
     ("Project", "Delete"): "()",
     ("Session", "Answer"): "('text',)",
     ("Session", "Details"): "()",
+    ("Session", "Keep"): "()",
     ("Session", "Stop"): "()",
     ("Session", "Pause"): "()",
     ("Session", "Resume"): "()",

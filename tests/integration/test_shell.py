@@ -72,10 +72,10 @@ class Shell(SessionCase):
         self.assertEqual((code, report['check']['verdict']), (6, 'failed'), report)
         session = report['session']
         terminal = Terminal(self.daemon, session)
-        terminal.type('cat /root/trace; ip -br link show eth0; exit 3\r')
-        terminal.wait('trace\r\neth0')
+        terminal.type('cat /root/trace; exit 3\r')
+        terminal.wait('\rtrace\r\n')
         self.assertEqual(terminal.close(), 3)
-        self.assertIn(b'DOWN', terminal.seen)
+        bt.wait_until(lambda: b'DOWN' in self.execute(session, 'ip', '-br', 'link', 'show', 'eth0').stdout, 'its cable to be out', 60)
         ran = self.execute(session, 'cat', '/root/trace')
         self.assertEqual((ran.returncode, ran.stdout), (0, b'trace\n'), ran.stderr)
         self.assertEqual(self.daemon.cli('report', session, '--verify').returncode, 0)

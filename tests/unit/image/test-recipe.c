@@ -91,7 +91,7 @@ test_bad (void)
       g_autofree char *text = replace (GOOD, cases[i].from, cases[i].to);
       g_autoptr(GError) error = NULL;
 
-      g_test_message ("%s -> %s", cases[i].from, cases[i].to);
+      g_test_message ("case %u", i);
       g_assert_null (bj_recipe_parse ("/r/recipe.ini", text, strlen (text), &error));
       g_assert_error (error, BJ_ERROR, BJ_ERROR_INVALID);
       g_assert_nonnull (strstr (error->message, "/r/recipe.ini"));

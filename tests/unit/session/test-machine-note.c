@@ -129,7 +129,7 @@ test_hostile (Fixture *fixture, gconstpointer unused)
     {
       g_autoptr(BjMachineSpec) spec = make_spec (fixture);
 
-      g_test_message ("%s", notes[i]);
+      g_test_message ("case %u", i);
       g_assert_true (g_file_set_contents (fixture->path, notes[i], -1, NULL));
       bj_machine_note_apply (fixture->dir, spec);
       assert_untouched (fixture, spec);

@@ -133,7 +133,7 @@ class Bench(StartFigures, FlowFigures, CopyFigures):
     def figure_exec(self):
         self.settle()
         triples = []
-        for _ in range(self.choose(33, 3)):
+        for _ in range(self.choose(33, 8)):
             triples.append((measure(self.execute, self.daemon.connection, '/bin/true'),
                             measure(self.plain.agent.execute, '/bin/true'),
                             measure(self.plain.lane('control').execute, '/bin/true')))

@@ -28,6 +28,7 @@ struct _BjFirewall
 {
   GObject parent_instance;
   GMutex work;      /* one transaction or proof at a time */
+  gint64 proved_from_us; /* (lock: work): monotonic, when the newest proof began, if it held */
   gboolean no_fib;  /* (lock: work): the kernel has no fib expression */
   BjFd users;       /* (lock: work): locked shared while this daemon needs the table, -1 before */
   char *table;      /* (lock: work) (nullable): the table as the kernel listed it after it was installed */
@@ -300,10 +301,14 @@ join_users_locked (BjFirewall *self)
 gboolean
 bj_firewall_prove (BjFirewall *self, GError **error)
 {
+  gint64 asked_us = g_get_monotonic_time ();
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->work);
   g_autoptr(GError) local_error = NULL;
   gboolean installed = FALSE;
+  gint64 begun_us = g_get_monotonic_time ();
 
+  if (self->proved_from_us >= asked_us) /* begun and finished while this caller waited its turn */
+    return TRUE;
   join_users_locked (self);
   installed = install_locked (self, &local_error);
   if (installed && prove_locked (self, &local_error))
@@ -312,8 +317,10 @@ bj_firewall_prove (BjFirewall *self, GError **error)
                  ? "A machine's datagram to this host was refused and counted, another user's was not; addresses that the host "
                    "gets later are blocked only from the next session on, because the kernel has no fib expression"
                  : "A machine's datagram to this host was refused and counted, another user's was not");
+      self->proved_from_us = begun_us;
       return TRUE;
     }
+  self->proved_from_us = 0;
   set_state (self, installed, FALSE, local_error->message);
   g_propagate_error (error, g_steal_pointer (&local_error));
   return FALSE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bj-config.h"
 #include "bj-error.h"
+#include "bj-remove.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -197,7 +198,6 @@ int
 main (int argc, char **argv)
 {
   int result;
-  g_autofree char *path = NULL;
 
   g_test_init (&argc, &argv, NULL);
   folder = g_dir_make_tmp ("bj-config-XXXXXX", NULL);
@@ -208,9 +208,7 @@ main (int argc, char **argv)
   g_test_add_func ("/config/token-file", test_token_file);
   g_test_add_func ("/config/allow-follows-name", test_allow_follows_name);
   result = g_test_run ();
-  path = g_build_filename (folder, "belljar.conf", NULL);
-  g_unlink (path);
-  g_rmdir (folder);
+  bj_remove_tree (folder, NULL);
   g_free (folder);
   return result;
 }

@@ -150,19 +150,6 @@ dup_machine_type (virDomainPtr domain)
   return type;
 }
 
-/* The template may be gone when the machine comes back: its disk gets a second name. */
-static gboolean
-keep_backing (BjMachine *self, GError **error)
-{
-  const BjMachineSpec *spec = self->spec;
-  const char *backing = spec->template != NULL ? bj_template_get_disk (spec->template) : spec->backing;
-  g_autofree char *own = bj_machine_dup_path (self, BJ_MACHINE_BACKING);
-
-  if (backing == NULL || g_str_equal (backing, own))
-    return TRUE;
-  return link (backing, own) == 0 || errno == EEXIST || bj_fd_set_io_error (error, errno, "Keeping the disk %s", backing);
-}
-
 static gboolean
 write_description (BjMachine *self, const char *dir, const BjPark *park, GError **error)
 {
@@ -195,7 +182,7 @@ save (BjMachine *self, virDomainPtr domain, const char *dir, guint64 *bytes, GCa
     return bj_fd_set_io_error (error, errno, "Writing %s", state);
   *bytes = (guint64) info.st_size;
   park.digest = bj_digest_file (state, NULL, NULL, cancellable, error);
-  return park.digest != NULL && sync_path (overlay, error) && keep_backing (self, error)
+  return park.digest != NULL && sync_path (overlay, error)
          && write_description (self, dir, &park, error);
 }
 
@@ -292,15 +279,12 @@ gboolean
 bj_machine_unpark (BjMachine *self, const char *dir, GCancellable *cancellable, GError **error)
 {
   g_autofree char *state = g_build_filename (dir, "state", NULL);
-  g_autofree char *backing = bj_machine_dup_path (self, BJ_MACHINE_BACKING);
   g_auto(BjPark) park = { 0 };
   g_autoptr(GError) leftover = NULL;
 
   if (!bj_machine_end_domain (self, error) || !read_description (self, dir, &park, error)
       || !check_state (state, &park, cancellable, error))
     return FALSE;
-  if (g_file_test (backing, G_FILE_TEST_EXISTS))
-    self->spec->backing = g_steal_pointer (&backing);
   self->unmounted = TRUE;
   if (bj_machine_create_incoming (self, park.machine, cancellable, error) && load (self, state, cancellable, error))
     return TRUE;

@@ -28,9 +28,6 @@ struct _BjMachine
 
 /** bj_machine_ref_domain: Returns: (transfer full): the domain, or %NULL with an error */
 virDomainPtr bj_machine_ref_domain (BjMachine *self, GError **error);
-/* The second name of the template's disk that a parked machine stands on, in its folder. */
-#define BJ_MACHINE_BACKING "backing.qcow2"
-
 /** bj_machine_end_domain: Ends what runs of it; its files stay. */
 gboolean bj_machine_end_domain (BjMachine *self, GError **error);
 /** bj_machine_create_incoming: Starts QEMU, which waits for a state. @type: its machine type */

@@ -12,9 +12,14 @@
 #include "bj-run-dir.h"
 #include "bj-screenshot.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define READY_POLL_US 20000
+/* A second name of its template's disk, in a clone's folder: the template may go before the clone, and an adopted or parked machine
+ * finds here what its overlay stands on. */
+#define BACKING "backing.qcow2"
 
 G_DEFINE_FINAL_TYPE (BjMachine, bj_machine, G_TYPE_OBJECT)
 
@@ -32,7 +37,6 @@ bj_machine_spec_copy (const BjMachineSpec *spec)
   copy->hostname = g_strdup (spec->hostname);
   copy->resolvers = g_strdupv (spec->resolvers);
   copy->data_disk = g_strdup (spec->data_disk);
-  copy->backing = g_strdup (spec->backing);
   copy->template = spec->template != NULL ? bj_template_ref (spec->template) : NULL;
   copy->ram = spec->ram != NULL ? bj_ram_ref (spec->ram) : NULL;
   return copy;
@@ -50,7 +54,6 @@ bj_machine_spec_free (BjMachineSpec *spec)
   g_free (spec->hostname);
   g_strfreev (spec->resolvers);
   g_free (spec->data_disk);
-  g_free (spec->backing);
   g_clear_pointer (&spec->template, bj_template_unref);
   g_clear_pointer (&spec->ram, bj_ram_unref);
   g_free (spec);
@@ -229,14 +232,18 @@ gboolean
 bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError **error)
 {
   const BjMachineSpec *spec = self->spec;
-  const char *base = spec->template != NULL ? bj_template_get_disk (spec->template) : spec->base;
+  const char *original = spec->template != NULL ? bj_template_get_disk (spec->template) : NULL;
+  g_autofree char *backing = bj_machine_dup_path (self, BACKING);
   g_autofree char *disk = dup_disk (self);
 
   if (!check_spec (spec, error) || g_cancellable_set_error_if_cancelled (cancellable, error)
       || (spec->template != NULL && !bj_template_is_unchanged (spec->template, error))
       || !bj_run_dir_create (spec->run_dir, bj_machine_get_uid (self), error))
     return FALSE;
-  return spec->writable_base || bj_overlay_create (disk, base, bj_machine_get_uid (self), cancellable, error);
+  if (original != NULL && link (original, backing) < 0)
+    return bj_fd_set_io_error (error, errno, "Keeping the template's disk %s", original);
+  return spec->writable_base
+         || bj_overlay_create (disk, original != NULL ? backing : spec->base, bj_machine_get_uid (self), cancellable, error);
 }
 
 /* virtiofsd reads and writes the guest's memory, so with a share it cannot be QEMU's private view of the template's.
@@ -260,8 +267,9 @@ static virDomainPtr
 create_domain (BjMachine *self, const char *ram, const char *incoming_type, GError **error)
 {
   const BjMachineSpec *spec = self->spec;
-  const char *backing = spec->template != NULL ? bj_template_get_disk (spec->template) : spec->backing;
-  const char *chain[] = { backing != NULL ? backing : spec->base, backing != NULL ? spec->base : NULL, NULL };
+  g_autofree char *backing = bj_machine_dup_path (self, BACKING);
+  gboolean is_clone = g_file_test (backing, G_FILE_TEST_EXISTS);
+  const char *chain[] = { is_clone ? backing : spec->base, is_clone ? spec->base : NULL, NULL };
   virConnectPtr connection = bj_engine_get_connection (self->engine, error);
   g_autofree char *disk = dup_disk (self);
   const BjDomainFiles files = { .disk = disk, .chain = spec->writable_base ? NULL : chain, .ram = ram,

@@ -32,7 +32,6 @@ typedef struct
   char *data_disk;  /* (nullable): raw file attached read-only as /dev/vdb (a tree's tar) */
   gboolean share;   /* whether a share will be attached (needs shared memory) */
   gboolean writable_base; /* no overlay: boot @base itself (smoke test of a fresh build) */
-  char *backing;          /* (nullable): what the overlay of a machine that comes back stands on, if not @base */
   BjTemplate *template;   /* (owned) (nullable): start as a clone of it instead of booting */
   BjRam *ram;             /* (owned) (nullable): boot with this memory (to become a template) */
 } BjMachineSpec;
@@ -51,7 +50,7 @@ typedef enum
 
 BjMachine *bj_machine_new (BjEngine *engine, const BjMachineSpec *spec);
 
-/** bj_machine_prepare: Makes run_dir and the overlay. */
+/** bj_machine_prepare: Makes run_dir and the overlay, and in a clone's a hard link of its template's disk. */
 gboolean bj_machine_prepare (BjMachine *self, GCancellable *cancellable, GError **error);
 /**
  * bj_machine_create:

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -117,6 +118,33 @@ class InMemory(Waiting):
         code, report = self.answer(session)
         self.check_went_on(code, report, 'paused')
         self.assertTrue(any('restarted' in warning for warning in report['warnings']), report['warnings'])
+
+
+class LaterOnDisk(Waiting):
+    """The machine stays in memory until another daemon, which did not clone it, puts it to disk."""
+
+    def disks(self, session):
+        """What the QEMU of this session's machine was given, sorted; None while there is none."""
+        for pid in bt.machines_of(self.path(session)):
+            words = bt.read_text(f'/proc/{pid}/cmdline')
+            return sorted(set(re.findall(r'"filename":"([^"]+\.qcow2)"', words)))
+        return None
+
+    def test_killed_then_parked(self):
+        """What its disk stands on is known without the template: neither the old daemon's memory nor the template is left."""
+        session = self.ask('orphan', '--check', CHECK)
+        before = self.disks(session)
+        self.assertEqual([os.path.basename(path) for path in before], ['disk.qcow2', 'backing.qcow2', 'overlay.qcow2'])
+        self.daemon.kill()
+        for template in glob.glob(os.path.join(self.daemon.state_dir, 'templates', '*')):
+            shutil.rmtree(template)
+        self.daemon.config = '[limits]\npark-after=1\n'
+        self.daemon.write_config()
+        self.daemon.start()
+        self.wait_parked(session)
+        self.assertEqual(self.daemon.cli('answer', '--detach', session, 'blue').returncode, 0)
+        self.assertEqual(bt.wait_until(lambda: self.disks(session), 'the machine to come back', 60), before)
+        self.check_went_on(*self.daemon.cli_json('report', session, '--wait'), 'parked')
 
 
 class OnDisk(Waiting):

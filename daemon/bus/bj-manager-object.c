@@ -12,6 +12,7 @@
 #include "bj-name.h"
 #include "bj-options.h"
 #include "bj-pruner.h"
+#include "bj-session.h"
 #include "bj-shared-call.h"
 
 #include <string.h>
@@ -58,15 +59,17 @@ on_open_session (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, GVa
   return start_session (user_data, invocation, NULL, options);
 }
 
-/* A call of WaitReport, from the check of the session's owner to the answer. */
+/* A call that names a session, from the check of its owner to the answer. */
 typedef struct
 {
   BjManagerObject *manager;
   GDBusMethodInvocation *invocation; /* (owned) until it is answered */
-  char *session;
-  guint timeout_ms;
+  BjSession *session;                /* (owned) */
   uid_t uid;
-} BjWaiting;
+  guint timeout_ms; /* of WaitReport */
+  gboolean counted; /* among those that wait */
+  char *text;       /* of Answer */
+} BjSessionCall;
 
 static guint
 count_waits (BjManagerObject *self, uid_t uid, int change)
@@ -80,137 +83,139 @@ count_waits (BjManagerObject *self, uid_t uid, int change)
   return n;
 }
 
-static void
-waiting_free (BjWaiting *waiting)
+/* Returns: (transfer full): %NULL: there is no such session, and the caller has been told */
+static BjSessionCall *
+session_call_new (BjManagerObject *self, GDBusMethodInvocation *invocation, const char *path)
 {
-  count_waits (waiting->manager, waiting->uid, -1);
-  g_free (waiting->session);
-  g_free (waiting);
+  BjSession *session = bj_session_manager_lookup (self->sessions, path);
+  BjSessionCall *call;
+
+  if (session == NULL)
+    {
+      bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", path);
+      return NULL;
+    }
+  call = g_new0 (BjSessionCall, 1);
+  call->manager = self;
+  call->invocation = invocation;
+  call->session = g_object_ref (session);
+  call->uid = bj_gate_get_caller (invocation)->uid;
+  return call;
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjWaiting, waiting_free)
+
+static void
+session_call_free (gpointer data)
+{
+  BjSessionCall *call = data;
+
+  if (call->counted)
+    count_waits (call->manager, call->uid, -1);
+  g_object_unref (call->session);
+  g_free (call->text);
+  g_free (call);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjSessionCall, session_call_free)
+
+/* @call: (transfer full): it is the user_data of @checked */
+static void
+session_call_check (BjSessionCall *call, const char *action, GAsyncReadyCallback checked)
+{
+  g_autofree char *label = g_strdup_printf ("session %s", bj_session_get_id (call->session));
+
+  bj_gate_check_owner_async (call->manager->context->gate, call->invocation, action,
+                             bj_session_get_plan (call->session)->owner_uid, label, checked, call);
+}
+
+/* Returns: whether the call goes on; else it has been answered */
+static gboolean
+session_call_is_allowed (BjSessionCall *call, GObject *gate, GAsyncResult *result)
+{
+  const char *path = bj_session_get_path (call->session);
+  g_autoptr(GError) error = NULL;
+
+  if (!bj_gate_check_owner_finish (BJ_GATE (gate), result, &error))
+    bj_gate_return_error (call->invocation, error);
+  else if (bj_session_manager_lookup (call->manager->sessions, path) == NULL)
+    bj_call_return_error (call->invocation, BJ_ERROR_NOT_FOUND, "There is no session %s", path); /* it was deleted meanwhile */
+  else
+    return TRUE;
+  return FALSE;
+}
 
 static void
 on_waited (GObject *source, GAsyncResult *result, gpointer user_data)
 {
-  g_autoptr(BjWaiting) waiting = user_data;
+  g_autoptr(BjSessionCall) call = user_data;
   g_autoptr(GError) error = NULL;
   g_autofree char *outcome = NULL;
   g_autofree char *report = NULL;
 
   if (bj_session_manager_wait_finish (BJ_SESSION_MANAGER (source), result, &outcome, &report, &error))
-    bj_dbus_manager_complete_wait_report (waiting->manager->skeleton, waiting->invocation, outcome, report);
+    bj_dbus_manager_complete_wait_report (call->manager->skeleton, call->invocation, outcome, report);
   else
-    bj_gate_return_error (waiting->invocation, error);
+    bj_gate_return_error (call->invocation, error);
 }
 
 static void
-on_wait_allowed (GObject *source, GAsyncResult *result, gpointer user_data)
+on_wait_checked (GObject *source, GAsyncResult *result, gpointer user_data)
 {
-  g_autoptr(BjWaiting) waiting = user_data;
-  g_autoptr(GError) error = NULL;
+  g_autoptr(BjSessionCall) call = user_data;
 
-  if (!bj_gate_check_owner_finish (BJ_GATE (source), result, &error))
+  if (session_call_is_allowed (call, source, result))
     {
-      bj_gate_return_error (waiting->invocation, error);
-      return;
+      bj_session_manager_wait_async (call->manager->sessions, call->session, call->timeout_ms, on_waited, call);
+      g_steal_pointer (&call);
     }
-  bj_session_manager_wait_async (waiting->manager->sessions, waiting->session, waiting->timeout_ms, on_waited, waiting);
-  g_steal_pointer (&waiting);
 }
 
 static gboolean
 on_wait_report (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *session, guint timeout_ms,
                 gpointer user_data)
 {
-  BjManagerObject *self = user_data;
-  uid_t uid = bj_gate_get_caller (invocation)->uid;
-  g_autofree char *label = g_strdup_printf ("session %s", strrchr (session, '/') + 1);
-  BjWaiting *waiting;
-  uid_t owner;
+  g_autoptr(BjSessionCall) call = session_call_new (user_data, invocation, session);
 
-  if (!bj_session_manager_get_owner (self->sessions, session, &owner))
-    return bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", session);
-  if (count_waits (self, uid, 0) >= WAITS_PER_USER)
+  if (call == NULL)
+    return TRUE;
+  if (count_waits (call->manager, call->uid, 0) >= WAITS_PER_USER)
     return bj_call_return_error (invocation, BJ_ERROR_LIMIT, "%d calls of WaitReport of yours are waiting already",
                                  WAITS_PER_USER);
-  waiting = g_new0 (BjWaiting, 1);
-  waiting->manager = self;
-  waiting->invocation = invocation;
-  waiting->session = g_strdup (session);
-  waiting->timeout_ms = timeout_ms;
-  waiting->uid = uid;
-  count_waits (self, uid, 1);
-  bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.view", owner, label, on_wait_allowed,
-                             waiting);
+  count_waits (call->manager, call->uid, 1);
+  call->counted = TRUE;
+  call->timeout_ms = timeout_ms;
+  session_call_check (g_steal_pointer (&call), "org.belljar1.view", on_wait_checked);
   return TRUE;
 }
 
-/* A call of Answer, from the check of the session's owner to the answer. */
-typedef struct
+static gboolean
+answer_session (gpointer data, GVariant **reply, GError **error)
 {
-  BjManagerObject *manager;
-  GDBusMethodInvocation *invocation; /* (owned) until it is answered */
-  char *session;
-  char *text;
-  uid_t uid;
-} BjAnswering;
+  BjSessionCall *call = data;
 
-static void
-answering_free (BjAnswering *answering)
-{
-  g_free (answering->session);
-  g_free (answering->text);
-  g_free (answering);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (BjAnswering, answering_free)
-
-static void
-on_answered (GObject *source, GAsyncResult *result, gpointer user_data)
-{
-  g_autoptr(BjAnswering) answering = user_data;
-  g_autoptr(GError) error = NULL;
-
-  if (bj_session_manager_answer_finish (BJ_SESSION_MANAGER (source), result, &error))
-    bj_dbus_manager_complete_answer (answering->manager->skeleton, answering->invocation);
-  else
-    bj_gate_return_error (answering->invocation, error);
+  return bj_session_answer (call->session, call->text, call->uid, error);
 }
 
 static void
-on_answer_allowed (GObject *source, GAsyncResult *result, gpointer user_data)
+on_answer_checked (GObject *source, GAsyncResult *result, gpointer user_data)
 {
-  g_autoptr(BjAnswering) answering = user_data;
-  g_autoptr(GError) error = NULL;
+  g_autoptr(BjSessionCall) call = user_data;
 
-  if (!bj_gate_check_owner_finish (BJ_GATE (source), result, &error))
+  if (session_call_is_allowed (call, source, result))
     {
-      bj_gate_return_error (answering->invocation, error);
-      return;
+      bj_call_in_worker (call->invocation, answer_session, call, session_call_free);
+      g_steal_pointer (&call);
     }
-  bj_session_manager_answer_async (answering->manager->sessions, answering->session, answering->text, answering->uid, on_answered,
-                                   answering);
-  g_steal_pointer (&answering);
 }
 
 static gboolean
 on_answer (BjDBusManager *skeleton, GDBusMethodInvocation *invocation, const char *session, const char *text,
            gpointer user_data)
 {
-  BjManagerObject *self = user_data;
-  g_autofree char *label = g_strdup_printf ("session %s", strrchr (session, '/') + 1);
-  BjAnswering *answering;
-  uid_t owner;
+  g_autoptr(BjSessionCall) call = session_call_new (user_data, invocation, session);
 
-  if (!bj_session_manager_get_owner (self->sessions, session, &owner))
-    return bj_call_return_error (invocation, BJ_ERROR_NOT_FOUND, "There is no session %s: see belljar sessions", session);
-  answering = g_new0 (BjAnswering, 1);
-  answering->manager = self;
-  answering->invocation = invocation;
-  answering->session = g_strdup (session);
-  answering->text = g_strdup (text);
-  answering->uid = bj_gate_get_caller (invocation)->uid;
-  bj_gate_check_owner_async (self->context->gate, invocation, "org.belljar1.session.control", owner, label, on_answer_allowed,
-                             answering);
+  if (call == NULL)
+    return TRUE;
+  call->text = g_strdup (text);
+  session_call_check (g_steal_pointer (&call), "org.belljar1.session.control", on_answer_checked);
   return TRUE;
 }
 

@@ -132,9 +132,10 @@ bj_session_manager_get_gateway (BjSessionManager *self)
   return self->gateway;
 }
 
-/* What is on disk takes no room among those that run. @owner: (nullable): only that one's */
+typedef gboolean (*BjSessionTest) (BjSession *session, gconstpointer data);
+
 static guint
-count_running (BjSessionManager *self, const uid_t *owner)
+count (BjSessionManager *self, BjSessionTest test, gconstpointer data)
 {
   GHashTableIter iter;
   gpointer session;
@@ -142,47 +143,57 @@ count_running (BjSessionManager *self, const uid_t *owner)
 
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &session))
-    n += !bj_session_is_over (session) && !bj_session_is_parked (session)
-         && (owner == NULL || bj_session_get_plan (session)->owner_uid == *owner);
+    n += test (session, data) ? 1 : 0;
   return n;
 }
 
-static guint
-count_live (BjSessionManager *self, gboolean (*matches) (const BjSessionPlan *plan, const char *name), const char *name)
+/* What is on disk takes no room among those that run. @owner: (nullable): uid_t; only that one's */
+static gboolean
+takes_room (BjSession *session, gconstpointer owner)
 {
-  GHashTableIter iter;
-  gpointer session;
-  guint n = 0;
-
-  g_hash_table_iter_init (&iter, self->sessions);
-  while (g_hash_table_iter_next (&iter, NULL, &session))
-    if (!bj_session_is_over (session) && (matches == NULL || matches (bj_session_get_plan (session), name)))
-      n++;
-  return n;
+  return !bj_session_is_over (session) && !bj_session_is_parked (session)
+         && (owner == NULL || bj_session_get_plan (session)->owner_uid == *(const uid_t *) owner);
 }
 
 static gboolean
-uses_image (const BjSessionPlan *plan, const char *name)
+uses_image (BjSession *session, gconstpointer name)
 {
-  return plan->image != NULL && g_str_equal (plan->image->name, name);
+  const BjImage *image = bj_session_get_plan (session)->image;
+
+  return !bj_session_is_over (session) && image != NULL && g_str_equal (image->name, name);
 }
 
 static gboolean
-works_on_project (const BjSessionPlan *plan, const char *name)
+works_on_project (BjSession *session, gconstpointer name)
 {
-  return g_strcmp0 (plan->project, name) == 0;
+  return !bj_session_is_over (session) && g_strcmp0 (bj_session_get_plan (session)->project, name) == 0;
+}
+
+/* Whether it lives on without this daemon: on disk, or because its machine is the host's to keep. */
+static gboolean
+outlives_daemon (BjSession *session)
+{
+  return bj_session_is_suspended (session)
+         || (bj_session_get_context (session)->config->keep_sessions && bj_session_get_plan (session)->task == NULL);
+}
+
+/* Whether it has to end before the daemon can. */
+static gboolean
+holds_up_end (BjSession *session, gconstpointer unused)
+{
+  return bj_session_has_kept (session) || (!bj_session_is_over (session) && !outlives_daemon (session));
 }
 
 guint
 bj_session_manager_count_using_image (BjSessionManager *self, const char *image)
 {
-  return count_live (self, uses_image, image);
+  return count (self, uses_image, image);
 }
 
 guint
 bj_session_manager_count_on_project (BjSessionManager *self, const char *project)
 {
-  return count_live (self, works_on_project, project);
+  return count (self, works_on_project, project);
 }
 
 GStrv
@@ -264,43 +275,37 @@ on_wait_timeout (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
-/* Whether it lives on without this daemon: on disk, or because its machine is the host's to keep. */
-static gboolean
-is_kept (BjSessionManager *self, BjSession *session)
-{
-  return bj_session_is_suspended (session)
-         || (self->context->config->keep_sessions && bj_session_get_plan (session)->task == NULL);
-}
-
-/* Sessions that have to end before the daemon can. */
-static guint
-count_ending (BjSessionManager *self)
-{
-  GHashTableIter iter;
-  gpointer session;
-  guint n = 0;
-
-  g_hash_table_iter_init (&iter, self->sessions);
-  while (g_hash_table_iter_next (&iter, NULL, &session))
-    n += bj_session_has_kept (session) || (!bj_session_is_over (session) && !is_kept (self, session));
-  return n;
-}
-
+/* It may be that somebody who waits for it, or for all, has what he waits for. */
 static void
-on_over (BjSession *session, gpointer data)
+answer_waiters (BjSessionManager *self, BjSession *session)
 {
-  BjSessionManager *self = data;
-  guint ending = count_ending (self);
+  guint left = count (self, holds_up_end, NULL);
   gboolean answers = bj_session_is_over (session) || bj_session_wants_person (session);
 
   for (guint i = self->waiters->len; i > 0; i--)
     {
       BjWait *wait = g_ptr_array_index (self->waiters, i - 1);
 
-      if ((wait->session == session && answers) || (wait->session == NULL && ending == 0))
+      if ((wait->session == session && answers) || (wait->session == NULL && left == 0))
         answer_wait (wait);
     }
+}
+
+static void
+on_waits (BjSession *session, gpointer data)
+{
+  BjSessionManager *self = data;
+
+  answer_waiters (self, session);
   g_signal_emit (self, changed_signal, 0);
+}
+
+static void
+on_over (BjSession *session, gpointer data)
+{
+  BjSessionManager *self = data;
+
+  on_waits (session, self);
   g_signal_emit (self, over_signal, 0);
 }
 
@@ -317,78 +322,13 @@ wait_for (BjSessionManager *self, GTask *task, BjSession *session, guint timeout
 }
 
 void
-bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint timeout_ms, GAsyncReadyCallback callback,
+bj_session_manager_wait_async (BjSessionManager *self, BjSession *session, guint timeout_ms, GAsyncReadyCallback callback,
                                gpointer user_data)
 {
   GTask *task = g_task_new (self, NULL, callback, user_data);
-  BjSession *session = g_hash_table_lookup (self->sessions, path);
 
   g_task_set_source_tag (task, bj_session_manager_wait_async);
-  if (session == NULL)
-    {
-      g_task_return_new_error (task, BJ_ERROR, BJ_ERROR_NOT_FOUND, "There is no session %s", path);
-      g_object_unref (task);
-      return;
-    }
   wait_for (self, task, session, bj_session_is_over (session) || bj_session_wants_person (session) ? 0 : timeout_ms);
-}
-
-/* What somebody said to one session. */
-typedef struct
-{
-  BjSession *session; /* (owned) */
-  char *text;
-  uid_t uid;
-} BjSaying;
-
-static void
-saying_free (gpointer data)
-{
-  BjSaying *saying = data;
-
-  g_object_unref (saying->session);
-  g_free (saying->text);
-  g_free (saying);
-}
-
-static void
-answer_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
-{
-  BjSaying *saying = data;
-  GError *error = NULL;
-
-  if (bj_session_answer (saying->session, saying->text, saying->uid, &error))
-    g_task_return_boolean (task, TRUE);
-  else
-    g_task_return_error (task, error);
-}
-
-void
-bj_session_manager_answer_async (BjSessionManager *self, const char *path, const char *text, uid_t uid,
-                                 GAsyncReadyCallback callback, gpointer user_data)
-{
-  g_autoptr(GTask) task = g_task_new (self, NULL, callback, user_data);
-  BjSession *session = g_hash_table_lookup (self->sessions, path);
-  BjSaying *saying;
-
-  g_task_set_source_tag (task, bj_session_manager_answer_async);
-  if (session == NULL)
-    {
-      g_task_return_new_error (task, BJ_ERROR, BJ_ERROR_NOT_FOUND, "There is no session %s", path);
-      return;
-    }
-  saying = g_new0 (BjSaying, 1);
-  saying->session = g_object_ref (session);
-  saying->text = g_strdup (text);
-  saying->uid = uid;
-  g_task_set_task_data (task, saying, saying_free);
-  bj_worker_run (task, answer_thread);
-}
-
-gboolean
-bj_session_manager_answer_finish (BjSessionManager *self, GAsyncResult *result, GError **error)
-{
-  return g_task_propagate_boolean (G_TASK (result), error);
 }
 
 static char *
@@ -494,7 +434,7 @@ add (BjSessionManager *self, BjSession *session)
 {
   g_hash_table_insert (self->sessions, (gpointer) bj_session_get_path (session), g_object_ref (session));
   g_signal_connect_object (session, "over", G_CALLBACK (on_over), self, 0);
-  g_signal_connect_object (session, "waits", G_CALLBACK (on_over), self, 0);
+  g_signal_connect_object (session, "waits", G_CALLBACK (on_waits), self, 0);
   bj_session_bus_export (session, on_delete, self);
 }
 
@@ -502,8 +442,8 @@ static gboolean
 check_room (BjSessionManager *self, const BjSessionPlan *plan, GError **error)
 {
   const BjConfig *config = self->context->config;
-  guint live = count_running (self, NULL);
-  guint own = count_running (self, &plan->owner_uid);
+  guint live = count (self, takes_room, NULL);
+  guint own = count (self, takes_room, &plan->owner_uid);
   struct statvfs fs;
 
   if (live >= config->sessions)
@@ -575,15 +515,10 @@ bj_session_manager_load (BjSessionManager *self, GError **error)
          && bj_store_recover_tasks (self->context->store, error);
 }
 
-gboolean
-bj_session_manager_get_owner (BjSessionManager *self, const char *path, uid_t *owner)
+BjSession *
+bj_session_manager_lookup (BjSessionManager *self, const char *path)
 {
-  BjSession *session = g_hash_table_lookup (self->sessions, path);
-
-  if (session == NULL)
-    return FALSE;
-  *owner = bj_session_get_plan (session)->owner_uid;
-  return TRUE;
+  return g_hash_table_lookup (self->sessions, path);
 }
 
 GVariant *
@@ -591,7 +526,7 @@ bj_session_manager_get_budget (BjSessionManager *self)
 {
   const BjConfig *config = self->context->config;
   g_auto(GVariantBuilder) budget = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE_VARDICT);
-  guint live = count_running (self, NULL);
+  guint live = count (self, takes_room, NULL);
 
   g_variant_builder_add (&budget, "{sv}", "sessions", g_variant_new_uint32 (config->sessions));
   g_variant_builder_add (&budget, "{sv}", "sessions-per-user", g_variant_new_uint32 (config->sessions_per_user));
@@ -614,12 +549,12 @@ bj_session_manager_shutdown_async (BjSessionManager *self, GAsyncReadyCallback c
   while (g_hash_table_iter_next (&iter, NULL, &session))
     if (bj_session_has_kept (session))
       bj_session_release_kept (session);
-    else if (!bj_session_is_over (session) && !is_kept (self, session) && !bj_session_suspend (session))
+    else if (!bj_session_is_over (session) && !outlives_daemon (session) && !bj_session_suspend (session))
       {
         bj_session_stop (session, "belljard was stopped");
         g_cancellable_cancel (bj_session_get_hurry (session));
       }
-  wait_for (self, task, NULL, count_ending (self) > 0 ? SHUTDOWN_MAX_S * 1000 : 0);
+  wait_for (self, task, NULL, count (self, holds_up_end, NULL) > 0 ? SHUTDOWN_MAX_S * 1000 : 0);
 }
 
 gboolean

@@ -5,6 +5,7 @@
 #include "bj-context.h"
 #include "bj-gateway.h"
 #include "bj-report.h"
+#include "bj-session.h"
 
 G_BEGIN_DECLS
 
@@ -32,16 +33,11 @@ gboolean bj_session_manager_load (BjSessionManager *self, GError **error);
 char *bj_session_manager_start (BjSessionManager *self, const BjCaller *caller, const char *task, GVariant *options,
                                 GError **error);
 
-/** bj_session_manager_get_owner: @owner: (out): uid. Returns: whether there is such a session */
-gboolean bj_session_manager_get_owner (BjSessionManager *self, const char *path, uid_t *owner);
-
-/** bj_session_manager_answer_async: @uid: who answers the session's question, and may */
-void bj_session_manager_answer_async (BjSessionManager *self, const char *path, const char *text, uid_t uid,
-                                      GAsyncReadyCallback callback, gpointer user_data);
-gboolean bj_session_manager_answer_finish (BjSessionManager *self, GAsyncResult *result, GError **error);
+/** bj_session_manager_lookup: Returns: (transfer none) (nullable): the session with this object path */
+BjSession *bj_session_manager_lookup (BjSessionManager *self, const char *path);
 
 /** bj_session_manager_wait_async: Ends when the session has ended or after @timeout_ms. Main loop is not blocked. */
-void bj_session_manager_wait_async (BjSessionManager *self, const char *path, guint timeout_ms,
+void bj_session_manager_wait_async (BjSessionManager *self, BjSession *session, guint timeout_ms,
                                     GAsyncReadyCallback callback, gpointer user_data);
 gboolean bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *result, char **outcome, char **report,
                                          GError **error);

@@ -78,8 +78,11 @@ class Waiting(SessionCase):
 class InMemory(Waiting):
     """The machine is paused and stays in memory."""
 
+    config = '[projects]\nevidence=1G\n'
+
     def test_answer(self):
         session = self.ask('plain', '--check', CHECK)
+        self.assertNotIn('prune', [job['operation'] for job in self.daemon.cli_json('jobs')[1]], 'a session that waits is not over')
         shown = self.daemon.cli('report', session).stdout
         self.assertIn('\n| Which colour?\n', shown)
         self.assertIn(f'belljar answer {session}', shown)

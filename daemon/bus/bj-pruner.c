@@ -229,14 +229,6 @@ compare_newest_first (gconstpointer a, gconstpointer b)
   return g_strcmp0 (first->id, second->id);
 }
 
-static gboolean
-remove_session (BjPruning *pruning, const char *id, const char *path, GError **error)
-{
-  if (pruning->dry_run)
-    return TRUE;
-  return bj_remove_tree (path, error) && bj_store_delete_session (pruning->context->store, id, error);
-}
-
 /* Sessions without a project are their owner's. Returns: (transfer full) */
 static char *
 make_group (const BjSessionRow *row)
@@ -274,7 +266,7 @@ prune_old (BjPruning *pruning, GCancellable *cancellable, GError **error)
       if (is_newest || *sum <= config->evidence_bytes || row->finished > oldest_kept
           || look_at_session (pruning, row->id, !pruning->dry_run) != BJ_SESSION_OVER)
         continue;
-      if (!remove_session (pruning, row->id, path, error))
+      if (!pruning->dry_run && !bj_session_erase (pruning->context, row->id, error))
         return FALSE;
       note (pruning, bytes, "the session %s of %s", row->id, *row->project != '\0' ? row->project : "no project");
     }

@@ -5,7 +5,6 @@
 
 #include "bj-error.h"
 #include "bj-record.h"
-#include "bj-remove.h"
 #include "bj-session-bus.h"
 #include "bj-session-recover.h"
 #include "bj-session.h"
@@ -358,12 +357,9 @@ bj_session_manager_wait_finish (BjSessionManager *self, GAsyncResult *result, ch
 static void
 delete_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
 {
-  BjSession *session = source;
-  g_autofree char *directory = bj_session_dup_dir (session, NULL);
   g_autoptr(GError) error = NULL;
 
-  if (bj_remove_tree (directory, &error)
-      && bj_store_delete_session (bj_session_get_context (session)->store, bj_session_get_id (session), &error))
+  if (bj_session_erase (bj_session_get_context (source), bj_session_get_id (source), &error))
     g_task_return_boolean (task, TRUE);
   else
     g_task_return_error (task, g_steal_pointer (&error));

@@ -75,9 +75,8 @@ is_known (GPtrArray *rows, const char *name)
 static gboolean
 lives_on (BjContext *context, const BjSessionRow *row)
 {
-  gboolean over = g_str_equal (row->state, "finished") || g_str_equal (row->state, "failed") || g_str_equal (row->state, "cancelled");
-
-  return !over && (context->config->keep_sessions || waits_for_answer (context, row->id));
+  return !bj_session_state_is_final (row->state)
+         && (context->config->keep_sessions || waits_for_answer (context, row->id));
 }
 
 static gboolean

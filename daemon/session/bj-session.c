@@ -5,6 +5,7 @@
 
 #include "bj-error.h"
 #include "bj-record.h"
+#include "bj-remove.h"
 
 #define PAUSE_MAX_S (24 * 60 * 60)
 
@@ -218,8 +219,8 @@ bj_session_dup_report_path (BjSession *self)
   return bj_session_dup_dir (self, "evidence/report.json");
 }
 
-static gboolean
-state_is_final (const char *state)
+gboolean
+bj_session_state_is_final (const char *state)
 {
   return g_str_equal (state, "finished") || g_str_equal (state, "failed") || g_str_equal (state, "cancelled");
 }
@@ -229,7 +230,7 @@ bj_session_is_over (BjSession *self)
 {
   g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new (&self->lock);
 
-  return state_is_final (self->state);
+  return bj_session_state_is_final (self->state);
 }
 
 void
@@ -663,4 +664,12 @@ void
 bj_session_announce_over (BjSession *self)
 {
   g_idle_add_full (G_PRIORITY_DEFAULT, emit_over, g_object_ref (self), g_object_unref);
+}
+
+gboolean
+bj_session_erase (BjContext *context, const char *id, GError **error)
+{
+  g_autofree char *dir = g_build_filename (context->state_dir, "sessions", id, NULL);
+
+  return bj_remove_tree (dir, error) && bj_store_delete_session (context->store, id, error);
 }

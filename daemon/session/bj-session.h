@@ -55,7 +55,9 @@ BjDBusSession *bj_session_get_skeleton (BjSession *self);
 
 void bj_session_set_state (BjSession *self, const char *state);
 char *bj_session_dup_state (BjSession *self);
-gboolean bj_session_is_over (BjSession *self); /* finished, failed or cancelled */
+/** bj_session_state_is_final: finished, failed or cancelled */
+gboolean bj_session_state_is_final (const char *state);
+gboolean bj_session_is_over (BjSession *self); /* its state is final */
 void bj_session_set_activity (BjSession *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 char *bj_session_dup_activity (BjSession *self);
 void bj_session_set_accelerator (BjSession *self, const char *accelerator);
@@ -210,6 +212,9 @@ gboolean bj_session_seal (BjSession *self, const char *outcome, const char *erro
                           GError **error);
 /** bj_session_save: Puts the row into the store; a failure is logged. */
 void bj_session_save (BjSession *self);
+
+/** bj_session_erase: Removes folder and row of a session that is off the bus. Blocks. */
+gboolean bj_session_erase (BjContext *context, const char *id, GError **error);
 
 /* signal "waits": emitted on the main loop when it asks for an answer, went to disk or came back, or was suspended */
 /* signal "over": emitted on the main loop when the session has ended and its report stands */
